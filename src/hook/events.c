@@ -28,29 +28,25 @@
 
 static struct stallprof_event_writer writer;
 static __thread uint32_t threadId; /* as the recorder has it, once asked */
-static long recorder;              /* its pid; 0: not known */
+static long recorder;              /* its pid, once it is permitted to read; else 0 */
 
-/* Where Yama's scope is 1, as on Ubuntu, a process lets nobody but its parents read its memory,
- * which is where Python's stacks are, but for one that it names. Each process does so for itself.
- */
 static void letRecorderRead(void) {
   if (recorder > 0) (void)prctl(PR_SET_PTRACER, (unsigned long)recorder, 0ul, 0ul, 0ul);
 }
 
 /* The memory's path is /proc/PID/fd/N, PID as it is numbered where /proc is of: that is here, if
  * our own number is the same. */
-static void findRecorder(const char* path) {
+static long recorderOf(const char* path) {
   char self[24] = "";
-  if (strncmp(path, "/proc/", 6) != 0) return;
-  if (readlink("/proc/self", self, sizeof self - 1) > 0 && atol(self) == (long)getpid())
-    recorder = atol(path + 6);
+  if (strncmp(path, "/proc/", 6) != 0) return 0;
+  if (readlink("/proc/self", self, sizeof self - 1) <= 0) return 0;
+  return atol(self) == (long)getpid() ? atol(path + 6) : 0;
 }
 
 /* The child of a fork shares the mapping but not its parent's slot. */
 static void forgetSlot(void) {
   stallprof_writer_forget_slot(&writer);
   threadId = 0;
-  letRecorderRead();
 }
 
 uint64_t clockNs(clockid_t id) {
@@ -149,6 +145,23 @@ static PyObject* put(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+/* permit(path): where Yama's scope is 1, as on Ubuntu, a process lets nobody but its parents read
+ * its memory, which is where Python's stacks are, but for one that it names: the recorder, which
+ * made `path`. Each process does so for itself, a forked one too. */
+static PyObject* permit(PyObject* self, PyObject* path) {
+  (void)self;
+  struct stallprof_value v;
+  PyObject* keeps = NULL;
+  if (recorder == 0 && PyUnicode_Check(path) && readText(path, &v, &keeps)) {
+    const long found = recorderOf(v.text);
+    if (found > 0 && pthread_atfork(NULL, NULL, letRecorderRead) == 0) recorder = found;
+    letRecorderRead();
+    Py_DECREF(keeps);
+  }
+  PyErr_Clear();
+  Py_RETURN_NONE;
+}
+
 /* open(path): whether events have somewhere to go. */
 static PyObject* openMemory(PyObject* self, PyObject* path) {
   (void)self;
@@ -156,8 +169,7 @@ static PyObject* openMemory(PyObject* self, PyObject* path) {
   PyObject* keeps = NULL;
   if (!writer.memory && PyUnicode_Check(path)) {
     if (readText(path, &v, &keeps)) {
-      if (stallprof_writer_open(&writer, v.text)) findRecorder(v.text);
-      letRecorderRead();
+      (void)stallprof_writer_open(&writer, v.text);
       Py_DECREF(keeps);
     }
     PyErr_Clear();
@@ -208,6 +220,7 @@ static PyObject* mix(PyObject* self, PyObject* args) {
 
 static PyMethodDef methods[] = {
     {"open", openMemory, METH_O, "open(path): map the event memory; whether it is there"},
+    {"permit", permit, METH_O, "permit(path): let the recorder read this process's memory"},
     {"put", put, METH_VARARGS, "put(kind, at, *values): store one event"},
     {"now", now, METH_NOARGS, "CLOCK_MONOTONIC, ns"},
     {"stamp", stamp, METH_NOARGS, "(monotonic, thread CPU), ns"},

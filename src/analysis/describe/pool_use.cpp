@@ -13,19 +13,6 @@ namespace {
 
 constexpr double kFew = 30;  // samples
 
-struct Spins {
-  double samples = 0, spins = 0;
-  [[nodiscard]] double works() const { return samples - spins; }
-};
-Spins spinsIn(const ThreadLife& thread, const Interval& window, NativeClasses& classes) {
-  Spins sum;
-  eachNative(thread, window, [&](const NativeSlice& native) {
-    sum.samples += native.samples;
-    if (classes.of(native) == NativeClass::kSpin) sum.spins += native.samples;
-  });
-  return sum;
-}
-
 // Of the spin samples of the thread with the most: fewer are of a short region, or of another pool.
 constexpr double kMember = 0.1;
 

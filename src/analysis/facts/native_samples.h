@@ -41,4 +41,19 @@ class NativeClasses {
   std::map<std::pair<StringId, StringId>, NativeClass> known_;
 };
 
+// A thread's samples, and those in spin loops.
+struct Spins {
+  double samples = 0, spins = 0;
+  [[nodiscard]] double works() const { return samples - spins; }
+};
+[[nodiscard]] inline Spins spinsIn(const ThreadLife& thread, const Interval& window,
+                                   NativeClasses& classes) {
+  Spins sum;
+  eachNative(thread, window, [&](const NativeSlice& native) {
+    sum.samples += native.samples;
+    if (classes.of(native) == NativeClass::kSpin) sum.spins += native.samples;
+  });
+  return sum;
+}
+
 }  // namespace stallprof

@@ -28,6 +28,7 @@ constexpr double kMuchWriting = 0.20;  // of a function's samples; of logging li
 // Of the kernel's samples: a tensor made of an array, and samples that were paired with the stack
 // of a call just before or after.
 constexpr double kFewOperators = 0.25;
+constexpr double kFewUnlocked = 0.10;  // of a function's running samples; 84 % of small operators'
 constexpr double kHalf = 0.5;          // likewise, of a line above the model's: lists made tensors
 constexpr double kFewPlaced = 0.20;    // of a line's samples: they say nothing of its turn
 constexpr double kInLongSteps = 0.95;  // of a function's samples
@@ -57,6 +58,7 @@ class Finder {
     std::set<Name> met;  // once each, though it may call itself
     for (StackId at = stack; !at.none(); at = trace_.stack(at).caller) {
       const Name name = nameOf(at);
+      if (startsPrograms(at)) seen.awaits = seen.all;  // in poll() where it reads their output
       if (!users(at)) continue;
       seen.plays = seen.plays || plays(trace_.stack(at).function);
       if (!met.insert(name).second) continue;
@@ -78,7 +80,7 @@ class Finder {
   // A line at which the thread stands still now and then, whatever for.
   [[nodiscard]] bool pauses(StackId frame) const {
     const OwnSamples line = lineOf(frame);
-    return rare(line) && line.awaits >= kIdleLine * line.all && line.update == 0 &&
+    return rare(line) && line.awaits >= kIdleLine * line.all && line.update == 0 && !line.plays &&
            ofModel(line) <= kNoModel * line.all;
   }
 
@@ -187,12 +189,13 @@ class Finder {
   static bool preparesData(const OwnSamples& f) {
     return operatorsBelow(kFewOperators, f) && inTurn(f);
   }
-  // Without the kernel's samples: a framework's operators let the interpreter's lock go.
+  // Without the kernel's samples: a framework's operators let the interpreter's lock go for most of
+  // their time, however small.
   static bool operatorsBelow(double part, const OwnSamples& f) {
-    const bool native = f.operators + f.others >= kMinSamples;
-    const double operators = native ? f.operators : f.unlocked;
-    const double all = operators + (native ? f.others : f.locked);
-    return all >= kMinSamples && operators <= part * all;
+    if (const double native = f.operators + f.others; native >= kMinSamples)
+      return f.operators <= part * native;
+    const double running = f.unlocked + f.locked;
+    return running >= kMinSamples && f.unlocked <= kFewUnlocked * running;
   }
   static bool cutsArrays(const OwnSamples& f) {
     const double known = f.data + f.arrays;
@@ -215,6 +218,13 @@ class Finder {
     return at->second;
   }
 
+  bool startsPrograms(StackId frame) {
+    const StringId file = trace_.stack(frame).file;
+    const auto [at, isNew] = starts_.try_emplace(file, false);
+    if (isNew) at->second = modulePathOf(trace_.text(file)).path == "subprocess.py";
+    return at->second;
+  }
+
   bool plays(StringId function) {
     const auto [at, isNew] = plays_.try_emplace(function, false);
     if (isNew) at->second = namesPlay(trace_.text(function));
@@ -227,7 +237,7 @@ class Finder {
   OwnSamples whole_;
   std::map<Name, OwnSamples> functions_;
   std::map<std::pair<Name, std::uint32_t>, OwnSamples> lines_;
-  std::map<StringId, bool> users_, plays_;  // by a frame's file, and its function
+  std::map<StringId, bool> users_, starts_, plays_;  // by a frame's file, and its function
 };
 
 }  // namespace

@@ -22,9 +22,11 @@ namespace stallprof {
 //    met. A function that scores the step before by arrays alone cannot be distinguished from
 //    these where no loader is known. Or
 //  - they lie between a loader's batch and the model, and the kernel's samples of them are in no
-//    framework's code, nor in BLAS; lines of a function that trains likewise, with a loader or
+//    framework's code, nor in BLAS (without such samples: they run with the interpreter's lock
+//    held, which operators let go); lines of a function that trains likewise, with a loader or
 //    without, above the line at which the model first runs (which decides alone where samples are
-//    too far apart to place them between steps). Or
+//    too far apart to place them between steps), and what is called at that line before the model.
+//    Or
 //  - they step or reset an environment, by the class and the name that they have; or are a method
 //    `step` with nothing of a model in it, of a class that is no optimizer by its name.
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of

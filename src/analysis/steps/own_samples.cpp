@@ -46,10 +46,10 @@ void countSources(NativeClass is, std::string_view function, double samples, Own
   if (work.phase == Phase::kOther) to.stores += samples;
 }
 
-// Asleep, or for another process. A lock, a device or a poll may be a wait for the model.
+// Asleep, or for another process. A lock, a device or a poll may be a wait for the model, a socket
+// one for data.
 bool isForOthers(Wait wait) {
-  return wait == Wait::kSleep || wait == Wait::kChild || wait == Wait::kPipe ||
-         wait == Wait::kSocket;
+  return wait == Wait::kSleep || wait == Wait::kChild || wait == Wait::kPipe;
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 `start()` only puts a watcher on sys.meta_path. When one of the modules in ADAPTERS has been
 imported, its adapter (one small file each, same package) is loaded and puts the framework's
 functions into `Around`s. A Python that never imports a framework pays for this file alone (often
-compiled each time: a job may not write here), so the rest is in watch.py.
+compiled each time: a job may not write here), so the rest is in watch.py; where Yama's scope is 1
+for the extension module, too.
 """
 import os
 import sys
@@ -80,8 +81,8 @@ def start():
         from . import watch
         watch.adapt_loaded(watcher)
     if _only_parents_may_read():
-        from ._stallprof_events import open as open_memory
-        open_memory(events)     # and lets the recorder read this process
+        from ._stallprof_events import permit
+        permit(events)
 
 
 def _only_parents_may_read():

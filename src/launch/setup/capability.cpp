@@ -225,11 +225,20 @@ HostView probeFromOutside() {
   if (::pipe2(answer, O_CLOEXEC) != 0) return view;
   const Fd from(answer[0]);
   Fd to(answer[1]);
+  int ready[2];
+  if (::pipe2(ready, O_CLOEXEC) != 0) return view;
+  const Fd readyFrom(ready[0]);
+  Fd readyTo(ready[1]);
   const pid_t watched = ::fork();
   if (watched == 0) {
     to.reset();                                                  // else the answer would never end
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0ul, 0ul, 0ul);  // as a command lets its recorder
+    readyTo.reset();
     for (;;) ::pause();
+  }
+  readyTo.reset();
+  char none = 0;
+  while (watched > 0 && ::read(readyFrom.get(), &none, 1) < 0 && errno == EINTR) {
   }
   const pid_t watcher = watched < 0 ? -1 : ::fork();
   if (watcher == 0) ::_exit(report(to.get(), watched) ? 0 : 1);

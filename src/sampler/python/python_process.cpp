@@ -22,8 +22,8 @@ constexpr Nanos kFirstTry = milliseconds(20), kSlowestTry = std::chrono::seconds
 constexpr Nanos kFirstOther = milliseconds(250), kSlowestOther = std::chrono::seconds(60);
 constexpr std::int64_t kSmallestBytes = 2 << 20;
 // Under Yama's scope 1 a Python gives us its memory once its hook runs: it is refused to us until
-// then. Tries 3 s apart come 9 s after the first.
-constexpr Nanos kStillRefused = std::chrono::seconds(3);
+// then.
+constexpr Nanos kStillRefused = std::chrono::seconds(2);
 // A thread that Python does not know (a pool of native code, a thread not yet registered) makes us
 // read the list of threads again, less and less often.
 constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::seconds(2);
@@ -32,6 +32,10 @@ constexpr Nanos kListRest{500'000};
 constexpr int kTriesAgain = 2;  // at a stack that moved: 10 us each
 
 }  // namespace
+
+std::string unreadText(int error) {
+  return "the memory of a Python process is not ours to read: " + errnoText(error);
+}
 
 PythonProcess::PythonProcess(std::uint32_t pid, Shared& shared, std::vector<Address> taken)
     : pid_(pid), shared_(shared), taken_(std::move(taken)), attachEvery_(firstTry()) {}
@@ -79,10 +83,10 @@ void PythonProcess::attach(Nanos now) {
     return;
   }
   if (!runtimes.empty() && memory_->refused() != 0) {
-    shared_.refused = memory_->refused();
-    if (attachEvery_ >= kStillRefused)
-      shared_.report(Coverage::kPartial, "the memory of a Python process is not ours to read: " +
-                                             errnoText(memory_->refused()));
+    shared_.unread = memory_->refused();
+    if (refusedSince_ == Nanos{}) refusedSince_ = now;
+    if (now - refusedSince_ >= kStillRefused)
+      shared_.report(Coverage::kPartial, unreadText(shared_.unread));
   }
   memory_.reset();  // a descriptor less for each process without Python
 }
@@ -92,6 +96,7 @@ void PythonProcess::begin(const Runtime& runtime, Interpreters found, Nanos now)
   nodes_.emplace(interpreters_->layout(), runtime.codeType, shared_.tree);
   lock_.emplace(*interpreters_);
   runtime_ = runtime.at;
+  refusedSince_ = {};
   attachEvery_ = firstTry();
   nextList_ = now;
   listEvery_ = kFirstList;

@@ -30,10 +30,14 @@ struct Shared {
   StackReader reader;
   StackTree tree;
   int refused = 0;         // errno of a process whose mappings may not be read; 0: none such
+  int unread = 0;          // of a Python whose memory may not, if only before its hook ran
   std::uint64_t torn = 0;  // samples of a stack that showed nothing to believe, since last reported
   std::function<void(Coverage, const std::string&)>
       report;  // what Python stacks can be seen, why not
 };
+
+// "the memory of a Python process is not ours to read: ..."
+[[nodiscard]] std::string unreadText(int error);
 
 // For those who saw a thread otherwise.
 struct LastSample {
@@ -124,6 +128,7 @@ class PythonProcess {
   TidMap tids_;
   bool unlisted_ = false;  // a thread that is not in the list ran since it was read
   Nanos nextAttach_{}, attachEvery_{}, nextList_{}, listEvery_{}, listedAt_{};
+  Nanos refusedSince_{};          // 0: its memory is not refused to us
   Nanos nextSearch_{};            // for a second runtime, whatever was mapped
   std::int64_t mappedBytes_ = 0;  // at the search before, or less since
   unsigned stride_ = 1;

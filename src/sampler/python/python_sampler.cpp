@@ -119,7 +119,9 @@ void PythonSampler::finish(Nanos now, EventOut& out) {
   eachSecond(now, out);
   if (!seen_ && reported_.second.empty()) {
     state_ = {Coverage::kAbsent, "no Python program ran"};
-    if (shared_.refused != 0)
+    if (shared_.unread != 0)
+      state_.second = python::unreadText(shared_.unread);
+    else if (shared_.refused != 0)
       state_.second = "a process of the job is not ours to read (" + errnoText(shared_.refused) +
                       "): whether it ran Python is not known; stallprof as root would see it";
     report(now, out);

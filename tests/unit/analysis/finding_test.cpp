@@ -253,6 +253,10 @@ TEST_CASE("one thread that waits for a core is little of many cores, and all of 
   REQUIRE(found);
   CHECK(std::abs(found->shareRatio - 0.45) < 0.01);
   CHECK(std::abs(found->advice.at(0).predicted.speedup.value_or(0) - 1 / 0.55) < 0.02);
+  CHECK(found->advice.at(0).predicted.basis == Basis::kAssumed);
+  f.run.externalCpuRatio = 0.4;  // cores are idle: the job itself binds its thread to a busy one
+  f.run.queuedRatio = 0.09;
+  CHECK_FALSE(find(f.judge(), "host.noisy_neighbour"));
   f.run.jobCpuRatio = 0.93;  // the job's own threads had the cores
   f.run.externalCpuRatio = 0.06;
   CHECK_FALSE(find(f.judge(), "host.noisy_neighbour"));

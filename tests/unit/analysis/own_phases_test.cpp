@@ -249,7 +249,13 @@ Analysis withRareWork(int stack, const std::string& wait = "running", bool each 
                      "0 stack stack=26 caller=25 file=\"/u/site-packages/torch/nn/linear.py\" "
                      "function=\"Linear.forward\" line=9\n"
                      "0 stack stack=27 caller=25 file=\"/usr/lib/python3.11/subprocess.py\" "
-                     "function=\"Popen._try_wait\" line=9\n";
+                     "function=\"Popen._try_wait\" line=9\n"
+                     "0 stack stack=28 caller=25 file=\"/usr/lib/python3.11/subprocess.py\" "
+                     "function=\"Popen._communicate\" line=9\n"
+                     "0 stack stack=29 caller=28 file=\"/usr/lib/python3.11/selectors.py\" "
+                     "function=\"_PollLikeSelector.select\" line=9\n"
+                     "0 stack stack=30 caller=25 file=\"train.py\" function=\"RobotEnv.step\" "
+                     "line=90\n";
   for (int i = 0; i < 4; ++i) {
     const int at = 1000 * i;
     text += "repeat 30 every 20ms\n" + std::to_string(at) +
@@ -284,7 +290,8 @@ TEST_CASE("a line below the update that runs the model in a few long steps evalu
 }
 
 TEST_CASE("a line that is asleep, or waits for a program, in a few long steps alone is a pause") {
-  for (const auto& [stack, wait] : {std::pair(25, "sleep"), std::pair(27, "child")}) {
+  for (const auto& [stack, wait] :
+       {std::pair(25, "sleep"), std::pair(27, "child"), std::pair(29, "poll")}) {
     const Analysis a = withRareWork(stack, wait);
     CHECK(near2(periodicOf(a), 0.32));
     REQUIRE(test::find(a, "periodic.pause"));
@@ -292,6 +299,7 @@ TEST_CASE("a line that is asleep, or waits for a program, in a few long steps al
     CHECK(test::find(a, "periodic.pause")->where.line == 34);
     CHECK_FALSE(test::find(a, "periodic.evaluation"));
   }
+  CHECK_FALSE(test::find(withRareWork(30, "sleep"), "periodic.pause"));  // is trained on
   CHECK(near2(periodicOf(withRareWork(25, "futex")), 0));        // may be a wait for the model
   CHECK(near2(periodicOf(withRareWork(26, "sleep")), 0.32));     // the model's: evaluation
   CHECK(near2(periodicOf(withRareWork(25, "sleep", true)), 0));  // in each step, too

@@ -17,6 +17,7 @@ constexpr double kWorksMeanwhile = 0.10;  // of the trainer's waiting: less is c
 constexpr double kWorksAllAlong = 0.80;   // of its sleeping: more than who is merely ahead
 constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
 constexpr double kSpins = 0.50;           // of a native thread's samples: it waits for the model
+constexpr double kFewNative = 10;         // of them: fewer say nothing
 constexpr double kMinSamples = 30;        // of all running samples: below, shares are noise
 constexpr double kWaitsForRoom = 0.05;    // of a thread's samples: a put that blocks is no chance
 constexpr double kMinWaiting = 0.01;      // of the interval, or a life: nobody is waited for
@@ -175,12 +176,8 @@ class Finder {
   // A thread of a pool, as OpenMP's, that spins for a while after each piece of work.
   [[nodiscard]] bool spins(ThreadId id) {
     if (!trace_.thread(id).stacks.empty()) return false;
-    double all = 0, spinning = 0;
-    eachNative(trace_.thread(id), {begin_, end_}, [&](const NativeSlice& native) {
-      all += native.samples;
-      spinning += native.samples * (classes_.of(native) == NativeClass::kSpin);
-    });
-    return spinning > kSpins * all;
+    const Spins seen = spinsIn(trace_.thread(id), {begin_, end_}, classes_);
+    return seen.samples >= kFewNative && seen.spins > kSpins * seen.samples;
   }
 
   [[nodiscard]] bool computes(ThreadId id) const {

@@ -133,7 +133,8 @@ TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place
   if (stepless_ && isBy(label, kAsksPool)) phase = Phase::kOther;
   const bool blocked = sample.wait != Wait::kRunning;
   const bool anyone = stepless_ || (blocked && (seen.unclear || what.phase == Phase::kCompute));
-  seen.waits = place.open() && threads_.awaited(label, sample, timeline_, anyone);
+  seen.waits =
+      place.open() && what.rule != kOwnPause && threads_.awaited(label, sample, timeline_, anyone);
   if (seen.waits) phase = threads_.madeMeanwhile(trace_, {sample.at - sample.weight, sample.at});
   if (place.step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
     phase = Phase::kOther;

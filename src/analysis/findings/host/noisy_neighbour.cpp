@@ -19,19 +19,23 @@ const AdviceDefinition kQuietHost{
 
 // Of the window: the trainer was runnable without a core while others had it, by their part of what
 // the other threads of the job and they used. On many cores one thread's waiting is little of them,
-// and all of the step.
+// and all of the step. Where cores lie idle it is bound to some, by the job itself.
 double takenFromTrainer(const Evidence& e) {
+  constexpr double kFewIdle = 0.9;  // of the usable cores, in use
   const double others = e.run.externalCpuRatio.value_or(0);
+  if (!e.trainerBlockedKnown || others <= 0 || e.coresUsed < kFewIdle) return 0;
   const double trainer = (1 - e.trainerBlocked - e.starved) / e.run.cores;
   const double beside =
       std::max(0.0, e.run.jobCpuRatio.value_or(1) - trainer) + e.run.siblingCpuRatio.value_or(0);
-  return e.trainerBlockedKnown && others > 0 ? e.starved * others / (others + beside) : 0;
+  return e.starved * others / (others + beside);
 }
 
 // What the model says of more cores; without one, or where it is the trainer that waits for a core,
 // that the step is shorter by that.
 Prediction onQuietHost(const Evidence& e, double taken) {
-  if (taken > e.external || !e.gains.fits()) return withLess(taken, 0, 0.2, 0);
+  if (taken > e.external || !e.gains.fits())
+    return assuming("the training thread has a core whenever it wants one",
+                    withLess(std::max(taken, e.external), 0, 0.2, 0));
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
   Prediction quiet = e.gains.predict(s);
@@ -68,7 +72,8 @@ extern const FindingDefinition kNoisyNeighbour(
      .rule = R"(others and the hypervisor used over 25 % of the cores that the job may use, the
   part of others counted as far as the job's threads waited for a core, and the job lacked them:
   under a tenth of them was idle, or the trainer was runnable without a core over 5 % of the time.
-  Or the trainer was so for over 25 % of the time, as far as others, not the job, had the cores.
+  Or the trainer was so for over 25 % of the time while under a tenth was idle, as far as others,
+  not the job, had the cores.
   Below 25 % it is a caveat. Either way intervals widen by as much and confidence drops from 5 % on;
   the verdict is withheld only where it exceeds the margin between the first two findings.)",
      .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",

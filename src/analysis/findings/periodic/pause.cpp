@@ -35,9 +35,8 @@ extern const FindingDefinition kPause(
     {.cause = R"(The training thread does nothing for long, now and then: it sleeps, or waits for a
   program that it started.)",
      .rule = R"(over 5 % of the samples of the training thread (at the low end of a 90 %
-  interval) are at lines of the program's own where it sleeps, or waits for a child process,
-  a pipe or a socket, in at least two steps that are far longer than the others, and in no
-  others.)",
+  interval) are at lines of the program's own where it sleeps, or waits for a child process
+  or a pipe, in at least two steps that are far longer than the others, and in no others.)",
      .fixes = R"(- Start the other program, and go on; ask for its end later.
 - Upload or convert in a thread or another process.
 - Leave out sleeps that nothing needs.)",
