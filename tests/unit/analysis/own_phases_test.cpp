@@ -322,6 +322,22 @@ TEST_CASE("a line above the model's at which a program without a loader sleeps m
   CHECK(near2(of(14, "0ms fetch thread=1 loader=1 epoch=1 duration=10us cpu=1us batch=0\n"), 0));
 }
 
+// Line 31 (14) works with the lock let go: it may be the model's.
+TEST_CASE("of a loop without a loader the line that takes most of the time is named") {
+  const auto lineOfFirst = [](int samples) {
+    const Analysis a = analyze(
+        test::traceOf(test::kTrainer + kReadFrames + "repeat 200 every 100ms\n" +
+                      "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                      seen(1, samples, 14, "released") + seen(51, 10 - samples, 17) +
+                      "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    REQUIRE(!a.findings.empty());
+    CHECK(a.findings[0].id == "compute.cpu_bound");
+    return a.findings[0].where.line;
+  };
+  CHECK(lineOfFirst(7) == 31);
+  CHECK(lineOfFirst(3) == 32);
+}
+
 // Two of 100 samples are the model's, at the line that calls cut() for its data.
 TEST_CASE("what is called for the model's first line before the model runs makes data") {
   const auto of = [](const std::string& gil, int stack) {

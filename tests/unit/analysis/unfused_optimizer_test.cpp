@@ -53,6 +53,16 @@ TEST_CASE("an optimizer that updates by separate operators on a CPU is to be fus
   CHECK(find(updating(120, "_multi_tensor_sgd").judge(), "compute.unfused_optimizer"));
 }
 
+TEST_CASE("where other processes of the job take the cores, its samples may be waiting") {
+  Facts f = updating(120, "_single_tensor_adam");
+  f.run.cores = 2;
+  f.run.jobCpuRatio = 0.97;
+  f.trainer.processCpu = f.trainer.window() * 19 / 10;
+  CHECK(find(f.judge(), "compute.unfused_optimizer")->confidence == Confidence::kHigh);
+  f.trainer.processCpu = f.trainer.window();
+  CHECK(find(f.judge(), "compute.unfused_optimizer")->confidence == Confidence::kLow);
+}
+
 TEST_CASE("an optimizer is left alone where fusing it is little, impossible or done") {
   const auto fires = [](Facts f) {
     return find(f.judge(), "compute.unfused_optimizer") != nullptr;

@@ -106,6 +106,22 @@ void addBlockedEvidence(Finding& f, const Evidence& e) {
                 {ratioWord(blocked)});
 }
 
+// The line of a loop without a known loader that takes most of its time, where one does.
+void addMainLine(Finding& f, const Evidence& e) {
+  constexpr double kMainLine = 0.5;
+  const std::vector<LoopLineSamples>& lines = e.trainer.stacks.lines;
+  const auto most = std::max_element(lines.begin(), lines.end(),
+                                     [](const LoopLineSamples& a, const LoopLineSamples& b) {
+                                       return a.samples.time < b.samples.time;
+                                     });
+  const double all = e.trainer.stacks.trainerTime;
+  if (most == lines.end() || all <= 0 || most->samples.time < kMainLine * all) return;
+  const SourceLine line = lineOf(e.trace, most->frame);
+  if (!f.where.known()) f.where = line;
+  addEvidence(f, "{} of the time is at {}",
+              {ratioWord(most->samples.time / all), textWord(nameOf(line))});
+}
+
 Maybe<Finding> cpuBound(const Evidence& e) {
   if (e.device.bound()) return {};
   Finding f = findingOf(e, e.compute, "The training step itself sets the pace");
@@ -134,6 +150,7 @@ Maybe<Finding> cpuBound(const Evidence& e) {
                      (e.trainerBlocked <= kLittleWait || e.trainer.native.seen);
   Maybe<Advice> threads = moreThreads(e);
   if (threads && e.run.threadsSet) f.where = e.run.threadsSet->where;
+  addMainLine(f, e);
   return withAdvice(
       f, {std::move(threads),
           adviceOf(kFasterCompute, {"code", "model", "", works ? "its own work" : ""}, {})});

@@ -143,7 +143,8 @@ class Machinery {
                module.path.starts_with("torch/optim/");
     }
     const double weight = place.machinery + place.support;
-    if (user.none() || behind) return;
+    // Of a line with less of it samples of the lines beside it may be taken for its own.
+    if (user.none() || behind || place.machinery < kMuchMachinery * place.all) return;
     const StackSeen& frame = trace_.stack(user);
     double& sum = lines_[{frame.file, frame.line}];
     sum += weight;

@@ -44,6 +44,13 @@ const AdviceDefinition kFusedOptimizer{
              (c.finding.where.known() ? " It steps" + atLine(c.finding.where) + "." : "");
     }};
 
+// What other processes of the job use slows whatever the step does.
+bool otherProcessesTakeCores(const Evidence& e) {
+  constexpr double kMuch = 0.25;  // of the usable cores
+  const double own = e.window > 0 ? seconds(e.trainer.processCpu) / e.window / e.run.cores : 0;
+  return e.contended && e.run.jobCpuRatio.value_or(0) - own > kMuch;
+}
+
 Maybe<Finding> unfusedOptimizer(const Evidence& e) {
   if (e.device.seen || hasSince(e, kFusedOnCpuSince) != Has::kYes) return {};
   const StackFacts& s = e.trainer.stacks;
@@ -60,6 +67,7 @@ Maybe<Finding> unfusedOptimizer(const Evidence& e) {
   Finding f =
       overheadFinding(e, share.value, "The optimizer updates parameters one operator at a time");
   if (share.high - share.value > share.value / 2) f.confidence = lowered(f.confidence);
+  if (otherProcessesTakeCores(e)) f.confidence = Confidence::kLow;  // its samples may be waiting
   addEvidence(f, "{} of the time updates parameters by separate operators",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, s.trainer.samples);

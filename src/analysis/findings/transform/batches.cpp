@@ -34,7 +34,8 @@ void addBatchEvidence(Finding& f, const Evidence& e) {
 }
 
 void addCoresEvidence(Finding& f, const Evidence& e) {
-  if (!e.run.jobCpuRatio && e.perStep <= 0) return;  // neither measured nor known by demand
+  if (!e.run.jobCpuRatio && (e.perStep <= 0 || e.coresUsed <= 0))
+    return;  // neither measured nor known by demand
   addEvidence(f, "CPU in use: {} of {}",
               {ratioWord(e.coresUsed), numberWord(e.run.cores, "usable core")});
 }
