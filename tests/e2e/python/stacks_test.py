@@ -160,6 +160,19 @@ class Stacks(unittest.TestCase):
                       file=sys.stderr)
                 self.assertLess(len(wrong), len(samples) * 0.001 + 1, wrong[:3])
 
+    def test_a_generator_that_runs_and_rests_by_turns_has_its_caller(self):
+        """It has none while it rests, and is read when it has just been left."""
+        program = ('import time\ndef numbers():\n n = 0\n while True:\n  yield n\n  n += 1\n'
+                   'def use(until):\n for n in numbers():\n  if n % 1000 == 0 and time.monotonic() > until: return\n'
+                   'use(time.monotonic() + 3)\n')
+        for version, python in self.each():
+            stacks = [s for s in record([python, '-c', program], '--budget', '25').stacks()
+                      if any(f.startswith(('numbers:', 'use:')) for f in s)]
+            alone = [s for s in stacks if not any(f.startswith('use:') for f in s)]
+            print('%s: %d of %d stacks have no caller' % (version, len(alone), len(stacks)), file=sys.stderr)
+            self.assertGreater(len(stacks), 5, version)
+            self.assertLessEqual(len(alone), 1 + len(stacks) * 0.05, version)
+
     def test_exec_in_place_is_followed(self):
         python = PYTHONS['system']
         again = 'import sys, time\ndef second():\n  time.sleep(0.6)\nsecond()\n'

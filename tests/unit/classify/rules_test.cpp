@@ -200,6 +200,9 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
   CHECK(training({kSite + "sklearn/naive_bayes.py _BaseDiscreteNB.partial_fit",
                   kSite + "sklearn/preprocessing/_label.py label_binarize"}) ==
         Answer{"compute", "sklearn.update"});
+  CHECK(training({kSite + "sklearn/metrics/_ranking.py roc_auc_score",
+                  kSite + "sklearn/preprocessing/_label.py label_binarize"}) ==
+        Answer{"compute", "sklearn.metrics"});
   CHECK(training({kSite + "sklearn/model_selection/_validation.py _score",
                   kSite + "sklearn/tree/_classes.py BaseDecisionTree.predict"}) ==
         Answer{"periodic", "sklearn.score"});

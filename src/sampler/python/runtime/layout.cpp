@@ -30,6 +30,7 @@ Layout upTo10(unsigned minor) {
   l.back = 24;
   l.code = 32;
   l.instruction = minor <= 9 ? 104 : 96;
+  l.generator = l.instruction - 8;
   l.codeBytes = 128;
   l.fileName = 104;
   l.name = 112;

@@ -46,7 +46,8 @@ struct Layout {
   // PyFrameObject up to 3.10, _PyInterpreterFrame after
   std::uint32_t frameBytes = 0;                       // of it that we read
   std::uint32_t back = 0, code = 0, instruction = 0;  // code may be 0
-  std::uint32_t owner = 0;                            // a char
+  std::uint32_t owner = 0;                            // a char, from 3.11 on
+  std::uint32_t generator = 0;                        // f_gen, before it
   std::uint32_t copyIndex = 0;  // 3.14, free-threaded: which copy of the instructions, an int
 
   // PyCodeObject

@@ -10,7 +10,8 @@ namespace {
 // Of a chunk of the data stack: previous, size, top (pycore_frame.h).
 constexpr std::uint32_t kChunkHeader = 24;
 constexpr std::size_t kMaxChunks = 32;
-constexpr unsigned kMaxMisses = 1100;  // frames read one by one, 1.5 us each
+constexpr std::uint8_t kOfGenerator = 1;  // FRAME_OWNED_BY_GENERATOR, 3.11 to 3.14
+constexpr unsigned kMaxMisses = 1100;     // frames read one by one, 1.5 us each
 constexpr unsigned kFewMisses = 8;
 constexpr std::size_t kExpectedBytes = 1u << 20;
 
@@ -46,12 +47,13 @@ void StackReader::walk(const Layout& layout, StackCopy& copy, bool second, Remot
                        StackMemory& kept) {
   Walked& walked = walked_[second ? 1 : 0];
   walked.frames.clear();
-  walked.whole = false;
+  walked.whole = walked.orphan = false;
   std::array<std::uint8_t, 256> own{};
   visited_.clear();
   // 3.14 keeps marks in the low bits of references (_PyStackRef).
   const Address mask = layout.minor() >= 14 ? ~Address{3} : ~Address{0};
   std::size_t steps = 0;
+  bool generator = false;
   for (Address at = copy.current(second); at != 0; ++steps) {
     if (steps > 2 * kMaxFrames || (at & 7) != 0) return;
     const StackCopy::Found found = copy.find(at, second);
@@ -64,6 +66,8 @@ void StackReader::walk(const Layout& layout, StackCopy& copy, bool second, Remot
     const auto owner = layout.owner == 0 ? std::uint8_t{0} : frame[layout.owner];
     if (!layout.ownerIsKnown(owner)) return;
     if (!found.inChunk) visited_.push_back(at);
+    generator = layout.generator == 0 ? layout.owner != 0 && owner == kOfGenerator
+                                      : valueAt<Address>(frame, layout.generator) != 0;
     if (!layout.isShim(owner)) {
       const std::uint64_t instruction = layout.heapFrames()
                                             ? valueAt<std::uint32_t>(frame, layout.instruction)
@@ -76,6 +80,8 @@ void StackReader::walk(const Layout& layout, StackCopy& copy, bool second, Remot
     at = valueAt<Address>(frame, layout.back);
   }
   walked.whole = true;
+  // A generator has a caller while it runs and none between: it was left as it was read.
+  walked.orphan = generator;
   kept.scattered = visited_;
 }
 
@@ -156,6 +162,7 @@ StackReader::Outcome StackReader::compare(std::vector<RawFrame>& frames) const {
     --j;
   }
   if (frames.empty()) return Outcome::kTorn;
+  if (orphan()) return Outcome::kOrphan;
   return i == 0 && j == 0 ? Outcome::kWhole : Outcome::kCut;
 }
 
@@ -181,7 +188,7 @@ StackReader::Outcome StackReader::read(const Layout& layout, Address at,
   const Place place = placeOf(layout, at, state);
   if (place.currentAt == 0) return Outcome::kWhole;
   if (copied != nullptr && copied->fits(place.currentAt, place.newest) &&
-      walkCopied(layout, *copied, memory, kept)) {
+      walkCopied(layout, *copied, memory, kept) && !orphan()) {
     kept.top = place.top;
     return compare(frames);
   }

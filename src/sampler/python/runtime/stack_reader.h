@@ -43,6 +43,7 @@ class StackReader {
     kWhole,      // to the innermost frame
     kCut,        // without frames that changed while they were read
     kTorn,       // nothing in common: try again later
+    kOrphan,     // ends at a generator that nobody runs: left meanwhile, or called from C alone
     kUnreadable  // what the thread state points to is not there
   };
   // Plans of one call for many threads begin: it has room for so many spans.
@@ -63,7 +64,8 @@ class StackReader {
  private:
   struct Walked {
     std::vector<RawFrame> frames;  // innermost first, shims left out
-    bool whole = false;            // reached the outermost frame
+    bool whole = false;            // reached the outermost frame,
+    bool orphan = false;           // which is a generator's
   };
   // Where a thread's state says that its stack is.
   struct Place {
@@ -81,6 +83,7 @@ class StackReader {
             StackMemory& kept);
   void followChunks(Address newest, RemoteMemory& memory, StackMemory& kept);
   [[nodiscard]] Outcome compare(std::vector<RawFrame>& frames) const;
+  [[nodiscard]] bool orphan() const { return walked_[0].orphan || walked_[1].orphan; }
 
   StackCopy own_;
   std::deque<StackCopy> expected_;
