@@ -154,12 +154,13 @@ class Finder {
   }
   // The first line of a function that trains at which the model runs; 0: it does not train.
   [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
-    if (functions_.at(name).update == 0) return 0;
+    const double updates = functions_.at(name).update;
+    if (updates == 0) return 0;
     for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
          ++at)
       if (at->second.model + at->second.framework + at->second.update >
               kSomeModel * at->second.all ||
-          2 * at->second.update >= functions_.at(name).update)
+          2 * at->second.update >= updates)
         return at->first.second;
     return 0;
   }
