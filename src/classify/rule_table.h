@@ -19,8 +19,8 @@ namespace stallprof {
 enum class Side : std::uint8_t { kTrainer, kProducer };
 
 // What a rule is about, for the finding that counts it: periodic, but for compilation. No rule of
-// the table names what follows an update, nor a
-// pause: their places do (analysis/steps/own_phases.h).
+// the table names what follows an update, nor a pause: their places do
+// (analysis/steps/own_phases.h).
 enum class OverheadKind : std::uint8_t {
   kNone,
   kCheckpoint,

@@ -56,7 +56,6 @@ double busyByOthers(const RunFacts& run) {
 
 // Cores that others use while more lie idle are no loss.
 bool lackedCores(const TrainerFacts& t, const RunFacts& run) {
-  constexpr double kFewIdle = 0.9;  // of the usable cores, in use
   constexpr double kQueued = 0.05;  // of the window, the trainer was runnable without a core
   if (!run.jobCpuRatio) return true;
   const double busy = *run.jobCpuRatio + busyByOthers(run) + run.siblingCpuRatio.value_or(0);

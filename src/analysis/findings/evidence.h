@@ -14,6 +14,8 @@ namespace stallprof {
 
 // Of the window; above: no verdict.
 inline constexpr double kMaxUnexplained = 0.15;
+// Of the usable cores, in use: above, too few are idle for a thread to have one at once.
+inline constexpr double kFewIdle = 0.9;
 
 // All that a rule may reason from, worked out once: shares of the window, the trainer's loader,
 // what a step and a batch ask for, and the model. Lives as long as the trace and facts it names.

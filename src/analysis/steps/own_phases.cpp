@@ -28,7 +28,7 @@ constexpr double kMuchWriting = 0.20;  // of a function's samples; of logging li
 // Of the kernel's samples: a tensor made of an array, and samples that were paired with the stack
 // of a call just before or after.
 constexpr double kFewOperators = 0.25;
-constexpr double kFewUnlocked = 0.10;  // of a function's running samples; 84 % of small operators'
+constexpr double kFewUnlocked = 0.10;  // of a function's running samples: operators let go for most
 constexpr double kHalf = 0.5;          // likewise, of a line above the model's: lists made tensors
 constexpr double kFewPlaced = 0.20;    // of a line's samples: they say nothing of its turn
 constexpr double kInLongSteps = 0.95;  // of a function's samples

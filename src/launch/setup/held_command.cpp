@@ -17,7 +17,7 @@ struct Outcome {
   int untouched = 0;
 };
 
-bool hear(int pipe, Outcome& outcome) {
+bool readOutcome(int pipe, Outcome& outcome) {
   ssize_t got = -1;
   do got = ::read(pipe, &outcome, sizeof outcome);
   while (got < 0 && errno == EINTR);
@@ -82,7 +82,7 @@ Result<HeldCommand> HeldCommand::fork(const Plan& plan, const Inherited& inherit
   command.outcome_ = std::move(outcomeRead);
   outcomeWrite.reset();  // or the end of one that dies would not be seen
   Outcome held;          // from then on the recorder may read its memory
-  (void)hear(command.outcome_.get(), held);
+  (void)readOutcome(command.outcome_.get(), held);
   return command;
 }
 
@@ -90,7 +90,7 @@ HeldCommand::Started HeldCommand::release() {
   (void)writeAll(go_.get(), "x");  // a child that died meanwhile is seen by the wait for it
   go_.reset();
   Outcome last;
-  for (Outcome next; hear(outcome_.get(), next);) last = next;
+  for (Outcome next; readOutcome(outcome_.get(), next);) last = next;
   outcome_.reset();
   return {last.error, last.untouched != 0};
 }

@@ -37,8 +37,8 @@ std::string perfRefusal(int error, const std::string& shows) {
     case EACCES:
     case EPERM:
       return "perf_event_open is not permitted; 'sysctl kernel.perf_event_paranoid=2' (or lower) "
-             "on "
-             "the host, or CAP_PERFMON beside that (in a container --cap-add=PERFMON, or a seccomp "
+             "on the host, or CAP_PERFMON beside that (in a container --cap-add=PERFMON, or a "
+             "seccomp "
              "profile that allows it), " +
              shows;
     case ENOSYS:

@@ -114,8 +114,7 @@ void TaskEvents::refuse(int error, int cpus) {
   why_ = cpus > kMaxCpus && (error == EACCES || error == EPERM)
              ? "more than 32 CPUs: only system-wide task events are cheap enough, and they need "
                "'sysctl kernel.perf_event_paranoid=0' on the host, or CAP_PERFMON at a level of 2 "
-               "(in a "
-               "container --cap-add=PERFMON)"
+               "(in a container --cap-add=PERFMON)"
              : perfRefusal(error, "would show every child");
 }
 

@@ -21,7 +21,6 @@ const AdviceDefinition kQuietHost{
 // the other threads of the job and they used. On many cores one thread's waiting is little of them,
 // and all of the step. Where cores lie idle it is bound to some, by the job itself.
 double takenFromTrainer(const Evidence& e) {
-  constexpr double kFewIdle = 0.9;  // of the usable cores, in use
   const double others = e.run.externalCpuRatio.value_or(0);
   if (!e.trainerBlockedKnown || others <= 0 || e.coresUsed < kFewIdle) return 0;
   const double trainer = (1 - e.trainerBlocked - e.starved) / e.run.cores;
@@ -30,12 +29,12 @@ double takenFromTrainer(const Evidence& e) {
   return e.starved * others / (others + beside);
 }
 
-// What the model says of more cores; without one, or where it is the trainer that waits for a core,
-// that the step is shorter by that.
+// What the model says of more cores; where it is the trainer that waits for one, that the step is
+// shorter by that.
 Prediction onQuietHost(const Evidence& e, double taken) {
-  if (taken > e.external || !e.gains.fits())
+  if (taken > e.external)
     return assuming("the training thread has a core whenever it wants one",
-                    withLess(std::max(taken, e.external), 0, 0.2, 0));
+                    withLess(taken, 0, 0.2, 0));
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
   Prediction quiet = e.gains.predict(s);
