@@ -102,9 +102,7 @@ TEST_CASE("of two loaders that hold a step up alike both get more workers") {
   f.trainer.zipped = {
       {.loader = 1, .workers = 2, .making = ms(40 * static_cast<double>(f.trainer.windowSteps()))}};
   const Judgement j = f.judge();
-  const Finding* found = find(j, "transform.too_few_workers");
-  REQUIRE(found);
-  const Advice* more = adviceIn(*found, "more_workers");
+  const Advice* more = adviceIn(j, "transform.too_few_workers", "more_workers");
   REQUIRE(more);
   CHECK(more->predicted.basis == Basis::kAssumed);
   CHECK(*more->predicted.speedup > 1.4);

@@ -504,9 +504,7 @@ TEST_CASE("batches made in the trainer while the device works: workers leave the
   for (Step& s : f.trainer.steps) hide(s.split, s.blame, ms(20));
   hide(f.trainer.split, f.trainer.blame, ms(20.0 * static_cast<double>(f.trainer.windowSteps())));
   const Judgement j = f.judge();
-  const Finding* found = find(j, "transform.in_process");
-  REQUIRE(found);
-  const Advice* a = adviceIn(*found, "more_workers");
+  const Advice* a = adviceIn(j, "transform.in_process", "more_workers");
   REQUIRE(a);
   CHECK(std::abs(*a->predicted.speedup - 40 / 25.0) < 0.06);
   checkNoneBelow(j, 25 / 40.0);

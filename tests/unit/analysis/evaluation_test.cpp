@@ -23,6 +23,15 @@ Analysis evaluating(const std::string& span, const std::string& source = "hook")
   return analyze(test::traceOf(text));
 }
 
+// How sure the evaluation found is; the gain of a rarer one stands on `rarer`.
+Confidence confidenceIn(const Analysis& a, Basis rarer) {
+  const Finding* evaluation = test::find(a, "periodic.evaluation");
+  REQUIRE(evaluation);
+  for (const Advice& advice : evaluation->advice)
+    if (advice.id == "rarer_evaluation") CHECK(advice.predicted.basis == rarer);
+  return evaluation->confidence;
+}
+
 }  // namespace
 
 TEST_CASE("what lies between eval() and train() is evaluation, at the line of the eval()") {
@@ -47,13 +56,8 @@ TEST_CASE("with few updates for each evaluation the model may act: medium at mos
               "repeat " +
               std::to_string(updates) + " every 50ms\n" + std::to_string(at + 140) +
               "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
-    const Analysis a = analyze(test::traceOf(text));
-    const Finding* evaluation = test::find(a, "periodic.evaluation");
-    REQUIRE(evaluation);
-    for (const Advice& advice : evaluation->advice)
-      if (advice.id == "rarer_evaluation")
-        CHECK(advice.predicted.basis == (updates > 1 ? Basis::kReplayed : Basis::kAssumed));
-    return evaluation->confidence;
+    return confidenceIn(analyze(test::traceOf(text)),
+                        updates > 1 ? Basis::kReplayed : Basis::kAssumed);
   };
   CHECK(confidenceWith(5) == Confidence::kHigh);
   CHECK(confidenceWith(2) == Confidence::kMedium);
@@ -104,13 +108,8 @@ TEST_CASE("what a Keras model predicts in most steps may be what it is trained o
         text +=
             std::to_string(at + 50 * i + 40) + "ms optimizer thread=1 duration=5ms optimizer=1\n";
     }
-    const Analysis a = analyze(test::traceOf(text));
-    const Finding* evaluation = test::find(a, "periodic.evaluation");
-    REQUIRE(evaluation);
-    for (const Advice& advice : evaluation->advice)
-      if (advice.id == "rarer_evaluation")
-        CHECK(advice.predicted.basis == (each > 2 ? Basis::kReplayed : Basis::kAssumed));
-    return evaluation->confidence;
+    return confidenceIn(analyze(test::traceOf(text)),
+                        each > 2 ? Basis::kReplayed : Basis::kAssumed);
   };
   CHECK(confidenceWith(1) == Confidence::kLow);
   CHECK(confidenceWith(40) == Confidence::kHigh);

@@ -125,10 +125,9 @@ TEST_CASE(
   Facts f = reading(16e3);
   const auto low = [&] {
     const Judgement j = f.judge();
-    const Finding* found = find(j, "extract.random_access");
-    REQUIRE(found);
-    REQUIRE(adviceIn(*found, "more_workers"));
-    return *adviceIn(*found, "more_workers")->predicted.low;
+    const Advice* more = adviceIn(j, "extract.random_access", "more_workers");
+    REQUIRE(more);
+    return *more->predicted.low;
   };
   f.run.diskBusyRatio = 0.5;
   CHECK(low() > 1.5);
@@ -261,11 +260,9 @@ TEST_CASE("where the page cache keeps nothing, it is no cure and a cold cache no
   Facts f = readingWhatFits(0);
   const auto cached = [&] {
     const Judgement j = f.judge();
-    const Finding* found = find(j, "extract.storage_bandwidth");
-    REQUIRE(found);
-    REQUIRE(adviceIn(*found, "cache_in_ram"));
-    return std::pair(find(j, "extract.cold_cache") != nullptr,
-                     adviceIn(*found, "cache_in_ram")->change.to);
+    const Advice* cache = adviceIn(j, "extract.storage_bandwidth", "cache_in_ram");
+    REQUIRE(cache);
+    return std::pair(find(j, "extract.cold_cache") != nullptr, cache->change.to);
   };
   CHECK(cached() == std::pair(true, std::string("memory")));
   f.run.pageCacheKeeps = true;

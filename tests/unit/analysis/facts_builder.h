@@ -215,6 +215,11 @@ inline const Advice* adviceIn(const Finding& f, std::string_view id) {
     if (a.id == id) return &a;
   return nullptr;
 }
+// Null also where the finding did not fire.
+inline const Advice* adviceIn(const Judgement& j, std::string_view finding, std::string_view id) {
+  const Finding* f = find(j, finding);
+  return f ? adviceIn(*f, id) : nullptr;
+}
 inline bool says(const Finding& f, std::string_view words) {
   return std::any_of(f.evidence.begin(), f.evidence.end(),
                      [&](const EvidenceItem& e) { return e.text.find(words) != e.text.npos; });

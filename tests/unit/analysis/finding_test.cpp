@@ -50,10 +50,9 @@ TEST_CASE("saves that samples find in steps gain by being rarer, as those that a
   s.trainerTime = 4;
   s.overheads[static_cast<std::size_t>(OverheadKind::kCheckpoint)] = s.trainerTime / 3;
   const Judgement j = f.judge();
-  const Finding* found = find(j, "periodic.checkpoint");
-  REQUIRE(found);
-  REQUIRE(adviceIn(*found, "rarer_checkpoints"));
-  CHECK(std::abs(*adviceIn(*found, "rarer_checkpoints")->predicted.speedup - 1.2) < 0.03);
+  const Advice* rarer = adviceIn(j, "periodic.checkpoint", "rarer_checkpoints");
+  REQUIRE(rarer);
+  CHECK(std::abs(*rarer->predicted.speedup - 1.2) < 0.03);
 }
 
 TEST_CASE("periodic time without saves is not a checkpoint") {

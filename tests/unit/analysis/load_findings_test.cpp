@@ -63,10 +63,9 @@ TEST_CASE(
 
 TEST_CASE("fewer bytes gain no more than all of the hand-over, however short it is") {
   const Judgement j = factsOf(Training{.compute = 1, .load = 0.1, .batchCpu = 1}).judge();
-  const Finding* found = find(j, "load.ipc");
-  REQUIRE(found);
-  REQUIRE(adviceIn(*found, "uint8_batches"));
-  CHECK(*adviceIn(*found, "uint8_batches")->predicted.high < 1.11);
+  const Advice* smaller = adviceIn(j, "load.ipc", "uint8_batches");
+  REQUIRE(smaller);
+  CHECK(*smaller->predicted.high < 1.11);
 }
 
 TEST_CASE("the fixed cost of a hand-over is nothing that fewer bytes or objects take away") {
@@ -97,8 +96,7 @@ Training bigram(double cores, double waitLoad) {
 }
 
 const Advice* fewerIn(const Judgement& j, std::string_view id) {
-  const Finding* f = find(j, id);
-  return f ? adviceIn(*f, "fewer_workers") : nullptr;
+  return adviceIn(j, id, "fewer_workers");
 }
 
 }  // namespace

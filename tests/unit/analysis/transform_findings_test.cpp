@@ -74,9 +74,7 @@ Judgement withSampler(double drawing) {
 
 TEST_CASE("what the loader's sampler takes stays with the trainer when it gets workers") {
   const Judgement j = withSampler(12);
-  const Finding* f = find(j, "transform.in_process");
-  REQUIRE(f);
-  const Advice* more = adviceIn(*f, "more_workers");
+  const Advice* more = adviceIn(j, "transform.in_process", "more_workers");
   REQUIRE(more);
   CHECK(*more->predicted.speedup < 40.0 / (10 + 12));
   CHECK(*more->predicted.speedup > 40.0 / (10 + 12 + 5.5));  // 5.4 ms to hand 4 MB over
@@ -110,9 +108,7 @@ TEST_CASE("more workers of an iterable data set gain what its shards allow, whic
   Facts f = factsOf(starving(2, 40, 0, 10));
   f.trace.loaders[0].data.iterable = true;
   const Judgement j = f.judge();
-  const Finding* few = find(j, "transform.too_few_workers");
-  REQUIRE(few);
-  const Advice* more = adviceIn(*few, "more_workers");
+  const Advice* more = adviceIn(j, "transform.too_few_workers", "more_workers");
   REQUIRE(more);
   CHECK(more->predicted.basis == Basis::kAssumed);
   CHECK(more->predicted.assumes == "the data set has a shard for each worker");
@@ -143,9 +139,9 @@ TEST_CASE("hardware threads of one core are no cores of their own for more worke
   f.run.jobCpuRatio = 0.6;
   const auto gain = [&] {
     const Judgement j = f.judge();
-    const Finding* found = find(j, "transform.too_few_workers");
-    REQUIRE(found);
-    return adviceIn(*found, "more_workers")->predicted;
+    const Advice* more = adviceIn(j, "transform.too_few_workers", "more_workers");
+    REQUIRE(more);
+    return more->predicted;
   };
   const Prediction apart = gain();
   f.run.coresAsOne = 2.5;  // two
@@ -160,10 +156,9 @@ TEST_CASE("what every rank of a host is advised must fit all of them") {
   f.run.jobCpuRatio = 1.3 / 16;
   const auto most = [&] {
     const Judgement j = f.judge();
-    const Finding* found = find(j, "transform.too_few_workers");
-    REQUIRE(found);
-    REQUIRE(adviceIn(*found, "more_workers"));
-    return *adviceIn(*found, "more_workers")->predicted.speedup;
+    const Advice* more = adviceIn(j, "transform.too_few_workers", "more_workers");
+    REQUIRE(more);
+    return *more->predicted.speedup;
   };
   CHECK(most() > 3);
   f.run.siblings = 7;  // with the same script
@@ -210,8 +205,7 @@ TEST_CASE("more cores come from where they were cut off: a quota, a cpuset, or a
   Facts f = factsOf(t);
   const auto cure = [&](const char* finding, const char* id) {
     const Judgement j = f.judge();
-    const Finding* found = find(j, finding);
-    const Advice* advice = found ? adviceIn(*found, id) : nullptr;
+    const Advice* advice = adviceIn(j, finding, id);
     return advice ? advice->change.name + " " + advice->change.from + " " + advice->change.to
                   : std::string("none");
   };
@@ -263,10 +257,9 @@ TEST_CASE("with more cores no more workers are asked for than the memory holds")
   const auto risk = [&](std::int64_t available) {
     f.run.memoryAvailable = available;
     const Judgement j = f.judge();
-    const Finding* found = find(j, "transform.cpu_saturated");
-    REQUIRE(found);
-    REQUIRE(adviceIn(*found, "more_cores"));
-    return adviceIn(*found, "more_cores")->risk;
+    const Advice* more = adviceIn(j, "transform.cpu_saturated", "more_cores");
+    REQUIRE(more);
+    return more->risk;
   };
   CHECK(risk(8'000'000'000).find("num_workers") != std::string::npos);
   CHECK(risk(100'000'000).find("num_workers") == std::string::npos);  // 100 MB each
@@ -279,9 +272,7 @@ TEST_CASE("batches that a library's own threads make on all cores are given to n
   Facts f = factsOf(t);
   f.run.jobCpuRatio = 0.95;
   const auto offered = [&](const char* id) {
-    const Judgement j = f.judge();
-    const Finding* found = find(j, "transform.in_process");
-    return found && adviceIn(*found, id);
+    return adviceIn(f.judge(), "transform.in_process", id) != nullptr;
   };
   CHECK_FALSE(offered("more_workers"));
   CHECK(offered("offline_preprocess"));
@@ -327,8 +318,7 @@ TEST_CASE("no workers are added where pages are swapped") {
   Facts f = factsOf(starving(1, 40, 0, 10));
   const auto risk = [&]() -> std::string {
     const Judgement j = f.judge();
-    const Finding* found = find(j, "transform.too_few_workers");
-    const Advice* advice = found ? adviceIn(*found, "more_workers") : nullptr;
+    const Advice* advice = adviceIn(j, "transform.too_few_workers", "more_workers");
     return advice ? advice->risk : "not offered";
   };
   f.run.memoryAvailable = 8'000'000'000;
