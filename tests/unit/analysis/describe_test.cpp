@@ -78,9 +78,8 @@ TEST_CASE("the framework of a run is the one that updates the model") {
 }
 
 TEST_CASE("samples a second are of a loader that the training consumes") {
-  const std::string loader =
-      "0s loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=64\n";
-  const std::string fill =
+  const std::string filled =
+      "0s loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=64\n"
       "repeat 20 every 10ms\n1s fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\nend\n"
       "1200ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n";
   const std::string updates =
@@ -89,10 +88,10 @@ TEST_CASE("samples a second are of a loader that the training consumes") {
     const Trace trace = traceOf(kTrainer + text);
     return describeSteps(trace, factsOf(trace)).samplesPerSecond;
   };
-  CHECK_FALSE(samples(loader + fill + updates));
+  CHECK_FALSE(samples(filled + updates));
   const std::string first =
       "repeat 20 every 10ms\n1005ms optimizer thread=1 duration=1ms optimizer=1\nend\n";
-  const auto cycled = samples(loader + fill + first + updates);
+  const auto cycled = samples(filled + first + updates);
   REQUIRE(cycled);
   CHECK(*cycled == Approx(64 * 20).epsilon(0.05));
 }

@@ -26,6 +26,12 @@ TrainerFacts trainerWith(bool worker) {
   return facts;
 }
 
+// A process that has used so much CPU after 20 s.
+std::string cpuOf(int process, const std::string& used) {
+  const std::string usage = "usage process=" + std::to_string(process) + " cpu=";
+  return "0 " + usage + "0\n20s " + usage + used + "\n";
+}
+
 RunFacts runOf(const Trace& trace, bool worker) {
   return measureRun(trace, trainerWith(worker), findRoles(trace));
 }
@@ -203,11 +209,9 @@ TEST_CASE("the job's CPU is that of its processes' own samples; the host's row i
 }
 
 TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of batches used") {
-  const Trace trace = traceOf(kTrainer + kWorker + "0 process process=3 pid=103 comm=\"server\"\n" +
-                              "manifest cores_usable=2\n"
-                              "0 usage process=1 cpu=0\n20s usage process=1 cpu=10s\n"
-                              "0 usage process=2 cpu=0\n20s usage process=2 cpu=8s\n"
-                              "0 usage process=3 cpu=0\n20s usage process=3 cpu=2s\n");
+  const Trace trace =
+      traceOf(kTrainer + kWorker + "0 process process=3 pid=103 comm=\"server\"\n" +
+              "manifest cores_usable=2\n" + cpuOf(1, "10s") + cpuOf(2, "8s") + cpuOf(3, "2s"));
   TrainerFacts facts = trainerWith(true);
   facts.processCpu = 5s;
   facts.steps.emplace_back();
@@ -227,10 +231,8 @@ TEST_CASE("programs that a worker starts are of its batches, not beside the pipe
   const auto runWith = [](const std::string& parent) {
     const Trace trace = traceOf(kTrainer + kWorker + "0 process process=3 parent=" + parent +
                                 " pid=103 comm=\"ffmpeg\"\nmanifest cores_usable=2\n"
-                                "0 worker thread=2 key=7 worker=0 workers=1\n"
-                                "0 usage process=1 cpu=0\n20s usage process=1 cpu=10s\n"
-                                "0 usage process=2 cpu=0\n20s usage process=2 cpu=8s\n"
-                                "0 usage process=3 cpu=0\n20s usage process=3 cpu=8s\n");
+                                "0 worker thread=2 key=7 worker=0 workers=1\n" +
+                                cpuOf(1, "10s") + cpuOf(2, "8s") + cpuOf(3, "8s"));
     TrainerFacts facts = trainerWith(true);
     facts.processCpu = 5s;
     facts.steps.emplace_back();

@@ -34,6 +34,18 @@ std::string trainingPass(const std::string& begin, int epoch, int loader = 1) {
          std::to_string(std::stoi(begin) + 1) + "000ms fetch" + who + " duration=1ms end=1\n";
 }
 
+// Ten steps of 100 ms, each of a batch of two zipped loaders (or of one, zipped with itself) and an
+// update; `first` and `second`: how many ms their fetches take.
+std::string zippedSteps(int first, int second, int other = 2) {
+  return "repeat 10 every 100ms\n1000ms fetch thread=1 loader=1 epoch=1 duration=" +
+         std::to_string(first) + "ms batch=0+1*i\n" + std::to_string(1000 + first) +
+         "ms fetch thread=1 loader=" + std::to_string(other) +
+         " epoch=2 duration=" + std::to_string(second) +
+         "ms batch=0+1*i\n1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
+}
+
+const std::string kZippedEnd = "2000ms fetch thread=1 loader=1 epoch=1 end=1\n";
+
 std::vector<StepSpan> steps(std::size_t count, Nanos each) {
   std::vector<StepSpan> made;
   for (std::size_t i = 0; i < count; ++i) {
@@ -222,38 +234,22 @@ TEST_CASE("gradients may accumulate over batches, or over a whole pass") {
 }
 
 TEST_CASE("zipped loaders are one series of steps, and a loader zipped with itself too") {
-  for (const std::string other : {"loader=2", "loader=1"}) {
-    const Planned planned(
-        "repeat 10 every 100ms\n"
-        "1000ms fetch thread=1 loader=1 epoch=1 duration=10ms batch=0+1*i\n"
-        "1010ms fetch thread=1 " +
-        other +
-        " epoch=2 duration=10ms batch=0+1*i\n"
-        "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
-        "2000ms fetch thread=1 loader=1 epoch=1 end=1\n");
+  for (const int other : {2, 1}) {
+    const Planned planned(zippedSteps(10, 10, other) + kZippedEnd);
     REQUIRE(planned.count() == 10);
     CHECK(planned.plan.steps[0].end - planned.plan.steps[0].begin == 100ms);
   }
 }
 
 TEST_CASE("of zipped loaders the one that is waited for gives the steps") {
-  const Planned planned(
-      "repeat 10 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\n"
-      "1001ms fetch thread=1 loader=2 epoch=2 duration=60ms batch=0+1*i\n"
-      "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
-      "2000ms fetch thread=1 loader=1 epoch=1 end=1\n");
+  const Planned planned(zippedSteps(1, 60) + kZippedEnd);
   REQUIRE(planned.count() == 10);
   CHECK(planned.plan.steps[0].begin == 1001ms);
   CHECK(planned.plan.steps[9].end == 1985ms);
 }
 
 TEST_CASE("zipped loaders left by break keep their last step") {
-  const Planned planned(
-      "repeat 10 every 100ms\n"
-      "1000ms fetch thread=1 loader=1 epoch=1 duration=10ms batch=0+1*i\n"
-      "1010ms fetch thread=1 loader=2 epoch=2 duration=10ms batch=0+1*i\n"
-      "1080ms optimizer thread=1 duration=5ms optimizer=1\nend\n");
+  const Planned planned(zippedSteps(10, 10));
   REQUIRE(planned.count() == 10);
   CHECK(planned.plan.steps[9].end == 1985ms);
 }
@@ -328,8 +324,7 @@ TEST_CASE("a thread that fetches ahead adds no steps: the updates are") {
       "0 thread thread=2 process=1 tid=102\n"
       "repeat 20 every 50ms\n1s fetch thread=2 loader=1 epoch=1 duration=40ms batch=0+1*i\nend\n"
       "repeat 10 every 100ms\n1s optimizer thread=1 duration=10ms optimizer=1\nend\n");
-  CHECK(planned.count() == 10);
-  CHECK(planned.plan.source == StepSource::kOptimizer);
+  planned.checkUpdates(10);
 }
 
 TEST_CASE("a batch fetched ahead on the trainer's thread is no extra step") {

@@ -59,6 +59,17 @@ Trial measured(std::vector<double> base, std::vector<double> fix, double alpha =
   return trial;
 }
 
+// Trials of which the first has run.
+Trials firstMeasured(std::vector<Trial> trials, std::vector<double> base, std::vector<double> fix) {
+  Trials made;
+  made.trials = std::move(trials);
+  Trial& first = made.trials.at(0);
+  first.base = std::move(base);
+  first.fix = std::move(fix);
+  judgeTrial(first, 0.025);
+  return made;
+}
+
 }  // namespace
 
 TEST_CASE("trials are the fixes that can be made from outside, replayed ones first") {
@@ -211,12 +222,8 @@ TEST_CASE(
   const auto firstAfter = [](std::vector<double> base, std::vector<double> fix) {
     Analysis a = analysisOf();
     a.findings[1].advice.erase(a.findings[1].advice.begin());  // leaves one of 1.2x
-    Trials trials;
-    trials.trials = trialsOf(a, 1);
+    const Trials trials = firstMeasured(trialsOf(a, 1), std::move(base), std::move(fix));
     REQUIRE(trials.trials[0].advice == "workers");
-    trials.trials[0].base = std::move(base);
-    trials.trials[0].fix = std::move(fix);
-    judgeTrial(trials.trials[0], 0.025);
     REQUIRE(trials.trials[0].verdict == TrialVerdict::kUndecided);
     applyTrials(trials, a);
     return a.findings[0];
@@ -233,11 +240,8 @@ TEST_CASE(
 
 TEST_CASE("what was measured of one number of workers says nothing of another") {
   Analysis a = analysisOf();
-  Trials trials;
-  trials.trials = trialsOf(a, 1);
-  trials.trials[0].base = {1.00, 1.01, 1.02, 1.03};
-  trials.trials[0].fix = {0.50, 0.51, 0.52, 0.53};
-  judgeTrial(trials.trials[0], 0.025);
+  const Trials trials =
+      firstMeasured(trialsOf(a, 1), {1.00, 1.01, 1.02, 1.03}, {0.50, 0.51, 0.52, 0.53});
   for (Finding& f : a.findings)
     for (Advice& advice : f.advice)
       if (advice.id == trials.trials[0].advice) advice.change.to = "4";
@@ -247,13 +251,9 @@ TEST_CASE("what was measured of one number of workers says nothing of another") 
 }
 
 TEST_CASE("trials are read as they were written, and damage is none of them") {
-  Trials trials;
+  Trials trials = firstMeasured(trialsOf(analysisOf(), 3), {1, 1, 1, 1}, {0.5, 0.5, 0.5, 0.5});
   trials.notes = {"a note"};
   trials.windowSeconds = 20;
-  trials.trials = trialsOf(analysisOf(), 3);
-  trials.trials[0].base = {1, 1, 1, 1};
-  trials.trials[0].fix = {0.5, 0.5, 0.5, 0.5};
-  judgeTrial(trials.trials[0], 0.025);
   trials.trials[1].verdict = TrialVerdict::kFailed;
   trials.trials[1].why = "ended with 1";
   const auto read = parseTrials(trialsJson(trials));

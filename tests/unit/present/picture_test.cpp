@@ -49,6 +49,13 @@ constexpr char kThirtySteps[] =
     "100ms optimizer thread=1 duration=1ms optimizer=1\n"
     "end\n";
 
+Picture panelsOf(const std::string& text) {
+  const Trace trace = traceOf(text);
+  Picture picture;
+  drawPanels(trace, analyzeWithFacts(trace), picture);
+  return picture;
+}
+
 }  // namespace
 
 TEST_CASE("few steps are a bar each") {
@@ -159,14 +166,12 @@ TEST_CASE("with no workers the trainer's fetches are shown once more by what the
 }
 
 TEST_CASE("CPU by role is what the counters say, second by second") {
-  const Trace trace = traceOf(
+  const Picture picture = panelsOf(
       "0s process process=1 pid=100 comm=\"python3\"\n"
       "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
       "0s usage process=1 cpu=0\n"
       "2s usage process=1 cpu=1s\n"
       "4s usage process=1 cpu=3s\n");
-  Picture picture;
-  drawPanels(trace, analyzeWithFacts(trace), picture);
   REQUIRE(!picture.panels.empty());
   const Panel& cpu = picture.panels[0];
   CHECK(cpu.title == "CPU by role");
@@ -177,14 +182,12 @@ TEST_CASE("CPU by role is what the counters say, second by second") {
 }
 
 TEST_CASE("what a process used before the recording began is drawn nowhere") {
-  const Trace trace = traceOf(  // as attach sees it: older than the recording
+  const Picture picture = panelsOf(  // as attach sees it: older than the recording
       "0s process process=1 pid=100 comm=\"python3\"\n"
       "0s thread thread=1 process=1 tid=100 name=\"python3\"\n"
       "5ms usage process=1 cpu=7200s read_bytes=400000000000\n"
       "2s usage process=1 cpu=7201s read_bytes=400000001000\n"
       "4s usage process=1 cpu=7203s read_bytes=400000002000\n");
-  Picture picture;
-  drawPanels(trace, analyzeWithFacts(trace), picture);
   for (const Panel& panel : picture.panels)
     for (const Series& series : panel.series)
       for (const double value : series.values) CHECK_FALSE(value > 1001);
@@ -214,13 +217,11 @@ TEST_CASE("the batches ready are of the steps that are held, however few") {
 }
 
 TEST_CASE("a day's counters take as many points as an hour's") {
-  const Trace trace = traceOf(
+  const Picture picture = panelsOf(
       "0s process process=1 pid=100 comm=\"python3\"\n"
       "repeat 86400 every 1s\n"
       "0s usage process=1 cpu=0+1s*i rss=1000000\n"
       "end\n");
-  Picture picture;
-  drawPanels(trace, analyzeWithFacts(trace), picture);
   for (const Panel& panel : picture.panels)
     for (const Series& series : panel.series) CHECK(series.values.size() <= 240);
 }

@@ -2,14 +2,15 @@
 #include "present/timeline/stack_export.h"
 
 #include "tests/catch.h"
-#include "tests/text_form/trace_form.h"
+#include "tests/unit/analysis/text_trace.h"
 
 using namespace stallprof;
+using stallprof::test::traceOf;
 
 namespace {
 
 Trace sample() {
-  auto trace = parseTrace(
+  return traceOf(
       "0 process process=1 pid=100 comm=\"python3\"\n"
       "0 thread thread=1 process=1 tid=100\n"
       "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
@@ -24,13 +25,15 @@ Trace sample() {
       "35ms stack_slice thread=1 stack=3\n"
       "45ms stack_slice thread=1 duration=10ms stack=4 samples=2\n"
       "70ms stack_slice thread=1 duration=20ms stack=1 samples=3\n");
-  REQUIRE(trace.ok());
-  return std::move(trace).value();
 }
 
 std::vector<WeighedStack> weigh(const Trace& trace, StackGroup by, bool blocked) {
   return weighStacks(trace, findRoles(trace), StackLabels(trace, RuleTable::builtIn()), by,
                      blocked);
+}
+
+std::string foldedStacksOf(const std::string& text, StackGroup by = StackGroup::kNone) {
+  return foldedStacks(weigh(traceOf(text), by, false));
 }
 
 }  // namespace
@@ -59,9 +62,7 @@ TEST_CASE("without known steps the loop's own lines have the phases that the rep
       text += std::to_string(step * 100 + (stack - 2) % 4 * 30) +
               "ms stack_slice thread=1 duration=30ms samples=3 stack=" + std::to_string(stack) +
               "\n";
-  const auto trace = parseTrace(text);
-  REQUIRE(trace.ok());
-  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kPhase, false)) ==
+  CHECK(foldedStacksOf(text, StackGroup::kPhase) ==
         "compute;train.py:main;sklearn/naive_bayes.py:_BaseDiscreteNB.partial_fit 2400000\n"
         "transform;train.py:main;train.py:features_of 1200000\n"
         "transform;train.py:main;train.py:features_of;json/decoder.py:JSONDecoder.decode "
@@ -93,44 +94,37 @@ TEST_CASE("a trace without stacks is empty in either form") {
 }
 
 TEST_CASE("a stack is as wide as the time of its samples, however fast they came") {
-  const auto trace = parseTrace(
-      "0 process process=1 pid=100 comm=\"python3\"\n"
-      "0 thread thread=1 process=1 tid=100\n"
-      "0 stack stack=1 file=\"train.py\" function=\"fast\" line=9\n"
-      "0 stack stack=2 file=\"train.py\" function=\"slow\" line=19\n"
-      "0 slice thread=1 duration=2s samples=105 wait=running\n"
-      "0 stack_slice thread=1 duration=1s stack=1 samples=101\n"
-      "1200ms stack_slice thread=1 duration=800ms stack=2 samples=5\n");
-  REQUIRE(trace.ok());
-  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kNone, false)) ==
+  CHECK(foldedStacksOf("0 process process=1 pid=100 comm=\"python3\"\n"
+                       "0 thread thread=1 process=1 tid=100\n"
+                       "0 stack stack=1 file=\"train.py\" function=\"fast\" line=9\n"
+                       "0 stack stack=2 file=\"train.py\" function=\"slow\" line=19\n"
+                       "0 slice thread=1 duration=2s samples=105 wait=running\n"
+                       "0 stack_slice thread=1 duration=1s stack=1 samples=101\n"
+                       "1200ms stack_slice thread=1 duration=800ms stack=2 samples=5\n") ==
         "train.py:fast 1000000\ntrain.py:slow 1000000\n");
 }
 
 TEST_CASE("what a thread that Python knows runs without a frame is there, too") {
   // As PyTorch's thread of a GPU's backward pass: a thread state, and never a frame.
-  const auto trace = parseTrace(
-      "0 process process=1 pid=100 comm=\"python3\"\n"
-      "0 thread thread=2 process=1 tid=101\n"
-      "0 slice thread=2 duration=100ms run=100ms samples=11 wait=running\n"
-      "0 stack_slice thread=2 duration=100ms samples=11\n"
-      "0 native thread=2 duration=100ms file=\"/lib/libtorch_cpu.so\" offset=64 samples=9 "
-      "function=\"launch\"\n");
-  REQUIRE(trace.ok());
-  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kNone, false)) ==
-        "libtorch_cpu.so:launch 100000\n");
+  CHECK(foldedStacksOf(
+            "0 process process=1 pid=100 comm=\"python3\"\n"
+            "0 thread thread=2 process=1 tid=101\n"
+            "0 slice thread=2 duration=100ms run=100ms samples=11 wait=running\n"
+            "0 stack_slice thread=2 duration=100ms samples=11\n"
+            "0 native thread=2 duration=100ms file=\"/lib/libtorch_cpu.so\" offset=64 samples=9 "
+            "function=\"launch\"\n") == "libtorch_cpu.so:launch 100000\n");
 }
 
 TEST_CASE("a thread that no other sample met has the time of its native samples") {
-  const auto trace = parseTrace(
-      "0 process process=1 pid=100 comm=\"solver\"\n"
-      "0 thread thread=1 process=1 tid=100\n"
-      "0 native thread=1 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=99\n");
-  REQUIRE(trace.ok());
-  CHECK(foldedStacks(weigh(trace.value(), StackGroup::kNone, false)) == "libgomp.so.1 1000000\n");
+  CHECK(foldedStacksOf(
+            "0 process process=1 pid=100 comm=\"solver\"\n"
+            "0 thread thread=1 process=1 tid=100\n"
+            "0 native thread=1 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=99\n") ==
+        "libgomp.so.1 1000000\n");
 }
 
 TEST_CASE("stacks end in the native functions that were sampled under them, and sum") {
-  auto parsed = parseTrace(
+  const Trace trace = traceOf(
       "0 process process=1 pid=100 comm=\"python3\"\n"
       "0 thread thread=1 process=1 tid=100\n"
       "0 thread thread=2 process=1 tid=101\n"
@@ -144,8 +138,6 @@ TEST_CASE("stacks end in the native functions that were sampled under them, and 
       "0 native thread=2 duration=100ms file=\"/lib/libgomp.so.1\" offset=64 samples=9\n"
       "0 native thread=2 duration=100ms stack=1 file=\"/lib/libgomp.so.1\" offset=80 samples=1\n"
       "0 native thread=2 duration=100ms stack=1 file=\"/lib/libblas.so.3\" offset=64 samples=4\n");
-  REQUIRE(parsed.ok());
-  const Trace trace = std::move(parsed).value();
   CHECK(foldedStacks(weigh(trace, StackGroup::kNone, false)) ==
         "libgomp.so.1 100000\ntrain.py:main 31667\n"
         "train.py:main;(native threads);libblas.so.3 40000\n"
@@ -158,7 +150,7 @@ TEST_CASE("stacks end in the native functions that were sampled under them, and 
 TEST_CASE(
     "own functions that make data for a loop without a loader are transform, as in the report") {
   // read() calls numpy to read, and then works in its own lines; torch trains.
-  auto trace = parseTrace(
+  const std::string text =
       "0 process process=1 pid=100 comm=\"python3\"\n"
       "0 thread thread=1 process=1 tid=100\n"
       "0 stack stack=1 file=\"train.py\" function=\"main\" line=30\n"
@@ -173,10 +165,8 @@ TEST_CASE(
       "30ms stack_slice thread=1 duration=10ms samples=2 stack=2\n"
       "50ms stack_slice thread=1 duration=30ms samples=4 stack=4\n"
       "95ms optimizer thread=1 duration=5ms optimizer=1\n"
-      "end\n");
-  INFO((trace.ok() ? std::string() : trace.error().message));
-  REQUIRE(trace.ok());
-  const std::string folded = foldedStacks(weigh(trace.value(), StackGroup::kPhase, false));
+      "end\n";
+  const std::string folded = foldedStacksOf(text, StackGroup::kPhase);
   INFO(folded);
   CHECK(folded.find("transform;train.py:main;train.py:read 400000\n") != std::string::npos);
   CHECK(folded.find("compute;train.py:main;train.py:read") == std::string::npos);

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tests/catch.h"
-#include "tests/text_form/trace_form.h"
+#include "tests/unit/analysis/text_trace.h"
 #include "tests/unit/recording/sample_events.h"
 
 using namespace stallprof;
+using stallprof::test::only;
+using stallprof::test::traceOf;
 
 namespace {
-
-Trace parsed(const std::string& text) {
-  Result<Trace> trace = parseTrace(text);
-  INFO((trace.ok() ? std::string() : trace.error().message));
-  REQUIRE(trace.ok());
-  return std::move(trace).value();
-}
 
 std::string reasonOf(const std::string& text) {
   const Result<Trace> trace = parseTrace(text);
@@ -23,21 +18,19 @@ std::string reasonOf(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a line of text becomes the event it names, with units and enumerators") {
-  const Trace trace = parsed(
+  const Trace trace = traceOf(
       "1s process process=1 pid=100 comm=\"python3\"\n"
       "1s thread thread=1 process=1 tid=100\n"
       "1500ms slice thread=1 duration=12.5ms run=2ms wait=file_read what=\"/data/a b\"\n"
       "2s span thread=1 duration=3us phase=periodic source=mark name=\"say \\\"x\\\"\"\n");
-  REQUIRE(trace.threads.size() == 1);
-  REQUIRE(trace.threads[0].slices.size() == 1);
-  const Timed<ThreadSlice>& slice = trace.threads[0].slices[0];
+  const Timed<ThreadSlice>& slice = only(only(trace.threads).slices);
   CHECK(slice.at == std::chrono::milliseconds(1500));
   CHECK(slice.data.duration == std::chrono::microseconds(12500));
   CHECK(slice.data.wait == Wait::kFileRead);
   CHECK(trace.text(slice.data.what) == "/data/a b");
-  REQUIRE(trace.spans.size() == 1);
-  CHECK(trace.spans[0].data.phase == Phase::kPeriodic);
-  CHECK(trace.text(trace.spans[0].data.name) == "say \"x\"");
+  const PhaseSpan& span = only(trace.spans).data;
+  CHECK(span.phase == Phase::kPeriodic);
+  CHECK(trace.text(span.name) == "say \"x\"");
   CHECK(trace.processes.at(0).threads == std::vector<ThreadId>{ThreadId{1}});
 }
 
@@ -57,7 +50,7 @@ TEST_CASE("a trace written as text and read again is written the same") {
       "6 loader process=1 loader=1 workers=2 in_order=0\n"
       "7 loss kind=disk_full count=18446744073709551615\n"
       "clean_end\n";
-  CHECK(traceText(parsed(text)) == text);
+  CHECK(traceText(traceOf(text)) == text);
 }
 
 TEST_CASE("a trace as text has every kind of event that was in it") {
@@ -71,7 +64,7 @@ TEST_CASE("a trace as text has every kind of event that was in it") {
     begins.push_back(line.substr(0, line.find(' ', line.find(' ') + 1) + 1));
     text += line + "\n";
   }
-  const std::string again = traceText(parsed(text));
+  const std::string again = traceText(traceOf(text));
   for (const std::string& begin : begins) {
     INFO(begin);
     CHECK(again.find(begin) != std::string::npos);
@@ -79,7 +72,7 @@ TEST_CASE("a trace as text has every kind of event that was in it") {
 }
 
 TEST_CASE("repeat shifts times and grows values, round by round") {
-  const Trace trace = parsed(
+  const Trace trace = traceOf(
       "repeat 3 every 20ms\n"
       "10ms fetch thread=1 batch=4+2*i duration=1ms+1ms*i  # later ones are slower\n"
       "end\n");
