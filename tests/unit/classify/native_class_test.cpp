@@ -1,37 +1,50 @@
 // SPDX-License-Identifier: MIT
 #include "classify/native_class.h"
 
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
 #include "classify/mangled_name.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
 
+namespace {
+
+// Symbols, and what each is shown as.
+void checkNames(std::initializer_list<std::pair<const char*, const char*>> symbols) {
+  for (const auto& [symbol, name] : symbols) CHECK(readableSymbol(symbol) == name);
+}
+
+}  // namespace
+
 TEST_CASE("a library says what kind of work its code is") {
-  const auto of = [](const char* file) { return nativeClass(file, ""); };
-  CHECK(of("/usr/lib/libtorch_cpu.so") == NativeClass::kTensor);
-  CHECK(of("/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so") ==
-        NativeClass::kMath);
-  CHECK(of("/usr/lib/x86_64-linux-gnu/libjpeg.so.62.3.0") == NativeClass::kDecode);
-  CHECK(of("/usr/lib/python3/dist-packages/PIL/_imaging.cpython-311-x86_64-linux-gnu.so") ==
-        NativeClass::kDecode);
-  CHECK(of("/usr/bin/python3.11") == NativeClass::kInterpreter);
-  CHECK(of("/opt/conda/lib/libpython3.10.so.1.0") == NativeClass::kInterpreter);
-  CHECK(of("/usr/lib/x86_64-linux-gnu/libc.so.6") == NativeClass::kRuntime);
-  CHECK(of("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13") == NativeClass::kCompression);
-  CHECK(of("/usr/lib/x86_64-linux-gnu/libcuda.so.535.104") == NativeClass::kDevice);
-  CHECK(
-      of("/venv/lib/python3.11/site-packages/sklearn/tree/_tree.cpython-311-x86_64-linux-gnu.so") ==
-      NativeClass::kMath);
-  CHECK(of("/venv/lib/python3.11/site-packages/torchvision/_C.so") == NativeClass::kDecode);
-  CHECK(of("/venv/lib/python3.11/site-packages/scikit_learn.libs/libgomp-a34b3233.so.1.0.0") ==
-        NativeClass::kSpin);
-  CHECK(of("/home/user/numpy/train") == NativeClass::kProgram);
-  CHECK(of("[kernel]") == NativeClass::kKernel);
-  CHECK(of("//anon") == NativeClass::kJit);
+  const std::pair<NativeClass, std::vector<const char*>> files[] = {
+      {NativeClass::kTensor, {"/usr/lib/libtorch_cpu.so"}},
+      {NativeClass::kMath,
+       {"/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so",
+        "/venv/lib/python3.11/site-packages/sklearn/tree/_tree.cpython-311-x86_64-linux-gnu.so"}},
+      {NativeClass::kDecode,
+       {"/usr/lib/x86_64-linux-gnu/libjpeg.so.62.3.0",
+        "/usr/lib/python3/dist-packages/PIL/_imaging.cpython-311-x86_64-linux-gnu.so",
+        "/venv/lib/python3.11/site-packages/torchvision/_C.so"}},
+      {NativeClass::kInterpreter, {"/usr/bin/python3.11", "/opt/conda/lib/libpython3.10.so.1.0"}},
+      {NativeClass::kRuntime, {"/usr/lib/x86_64-linux-gnu/libc.so.6"}},
+      {NativeClass::kCompression, {"/usr/lib/x86_64-linux-gnu/libz.so.1.2.13"}},
+      {NativeClass::kDevice, {"/usr/lib/x86_64-linux-gnu/libcuda.so.535.104"}},
+      {NativeClass::kSpin,
+       {"/venv/lib/python3.11/site-packages/scikit_learn.libs/libgomp-a34b3233.so.1.0.0"}},
+      {NativeClass::kProgram, {"/home/user/numpy/train", "/home/user/bin/train", ""}},
+      {NativeClass::kKernel, {"[kernel]"}},
+      {NativeClass::kJit, {"//anon"}}};
+  for (const auto& [is, named] : files)
+    for (const char* file : named) {
+      INFO(file);
+      CHECK(nativeClass(file, "") == is);
+    }
   CHECK(nativeClass("[jit]", "jit_conv") == NativeClass::kJit);
   CHECK(nativeClass("[jit]", "[spin loop]") == NativeClass::kSpin);
-  CHECK(of("/home/user/bin/train") == NativeClass::kProgram);
-  CHECK(of("") == NativeClass::kProgram);
 }
 
 TEST_CASE("OpenMP's waiting is distinguished from its work, and is assumed where no symbol says") {
@@ -59,23 +72,23 @@ TEST_CASE("a library bundled into another is known by its symbols") {
 }
 
 TEST_CASE("symbols are shown as people say them") {
-  CHECK(readableSymbol("memcpy@@GLIBC_2.14") == "memcpy");
-  CHECK(readableSymbol("decode_mcu") == "decode_mcu");
-  CHECK(readableSymbol("_ZN2at6native7add_outERKNS_6TensorES3_RS1_") == "at::native::add_out");
-  CHECK(readableSymbol("_ZNSt6vectorIiSaIiEE9push_backEOi") == "std::vector::push_back");
-  CHECK(readableSymbol("_ZN4core3fmt5write17h0123456789abcdefE") == "core::fmt::write");
+  checkNames({{"memcpy@@GLIBC_2.14", "memcpy"},
+              {"decode_mcu", "decode_mcu"},
+              {"_ZN2at6native7add_outERKNS_6TensorES3_RS1_", "at::native::add_out"},
+              {"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector::push_back"},
+              {"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"}});
   CHECK(readableSymbol(std::string(1000, 'x')).size() == 200);
 }
 
 TEST_CASE("constructors, operators, lambdas and functions of the standard library have names") {
-  CHECK(readableSymbol("_ZN3foo3barC2Ei") == "foo::bar::bar");
-  CHECK(readableSymbol("_ZN3foo3barD1Ev") == "foo::bar::~bar");
-  CHECK(readableSymbol("_ZN3foo3barixEm") == "foo::bar::operator[]");
-  CHECK(readableSymbol("_ZplRK3fooS1_") == "operator+");
-  CHECK(readableSymbol("_ZSt4sortIPiEvT_S1_") == "std::sort");
-  CHECK(readableSymbol("_ZNSs6appendEPKc") == "std::string::append");
-  CHECK(readableSymbol("_ZZ4mainENKUlvE_clEv") == "main::{lambda}::operator()");
-  CHECK(readableSymbol("_ZZN3foo3barEiENKUlS_E0_clES_") == "foo::bar::{lambda}::operator()");
+  checkNames({{"_ZN3foo3barC2Ei", "foo::bar::bar"},
+              {"_ZN3foo3barD1Ev", "foo::bar::~bar"},
+              {"_ZN3foo3barixEm", "foo::bar::operator[]"},
+              {"_ZplRK3fooS1_", "operator+"},
+              {"_ZSt4sortIPiEvT_S1_", "std::sort"},
+              {"_ZNSs6appendEPKc", "std::string::append"},
+              {"_ZZ4mainENKUlvE_clEv", "main::{lambda}::operator()"},
+              {"_ZZN3foo3barEiENKUlS_E0_clES_", "foo::bar::{lambda}::operator()"}});
 }
 
 TEST_CASE("what only resembles a mangled name stays as it is") {

@@ -82,12 +82,11 @@ TEST_CASE("a template of the standard library is for the function whose lambda i
 }
 
 TEST_CASE("random numbers are known by libc's functions, and by C++'s engines and distributions") {
-  CHECK(at(kLibc, "__random_r").is == Is::kMakes);
-  CHECK(at(kLibc, "rand").is == Is::kMakes);
+  for (const char* makes : {"__random_r", "rand"}) CHECK(at(kLibc, makes).is == Is::kMakes);
   CHECK(at(kLibc, "__rand_shuffle").is == Is::kUnknown);
-  CHECK(at(kProgram, "_ZNSt23mersenne_twister_engineImLm32ELm624EE11_M_gen_randEv").is ==
-        Is::kMakes);
-  CHECK(at(kProgram, "_ZNSt19normal_distributionIfEclEv").is == Is::kMakes);
+  for (const char* makes : {"_ZNSt23mersenne_twister_engineImLm32ELm624EE11_M_gen_randEv",
+                            "_ZNSt19normal_distributionIfEclEv"})
+    CHECK(at(kProgram, makes).is == Is::kMakes);
   CHECK(at(kProgram, "random_forest").is == Is::kOwn);
 }
 
@@ -100,10 +99,10 @@ TEST_CASE("a loop that OpenMP divides is a region, as its compiler names it") {
 
 TEST_CASE("the words of a function's name say whether it goes forward through a model or back") {
   CHECK(passOfWords("matmul_forward._omp_fn.0") == ModelPass::kForward);
-  CHECK(passOfWords("nn::Conv2d::backward") == ModelPass::kBackward);
-  CHECK(passOfWords("computeGradients") == ModelPass::kBackward);
-  CHECK(passOfWords("adamw_update") == ModelPass::kNone);
-  CHECK(passOfWords("forward_backward") == ModelPass::kNone);
+  for (const std::string_view back : {"nn::Conv2d::backward", "computeGradients"})
+    CHECK(passOfWords(back) == ModelPass::kBackward);
+  for (const std::string_view neither : {"adamw_update", "forward_backward"})
+    CHECK(passOfWords(neither) == ModelPass::kNone);
 }
 
 TEST_CASE("the program's own code is known by the words of its names, where they agree") {
@@ -122,8 +121,8 @@ TEST_CASE("the program's own code is known by the words of its names, where they
 }
 
 TEST_CASE("who has libc compare text handles it, and functions that read words make data") {
-  CHECK(at(kLibc, "__strcmp_evex").is == Is::kMakes);
-  CHECK(at(kLibc, "__strchr_avx2").is == Is::kMakes);
+  for (const char* makes : {"__strcmp_evex", "__strchr_avx2"})
+    CHECK(at(kLibc, makes).is == Is::kMakes);
   CHECK(at(kLibc, "memcpy").is == Is::kUnknown);
   CHECK(at("/usr/lib/libstdc++.so.6", "_ZNSi4readEPcl").is == Is::kMakes);
   CHECK(at("/usr/lib/libstdc++.so.6", "_ZNSo5writeEPKcl").is == Is::kUnknown);

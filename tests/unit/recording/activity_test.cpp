@@ -348,41 +348,33 @@ TEST_CASE("what the agent and CUPTI lost is passed on, each time for what it gre
 TEST_CASE("where records were lost nothing counts as traced") {
   ActivityBench bench;
   bench.start();
-  const auto traced = [&] {
+  const auto tracedBy = [&](std::uint64_t at) {
+    bench.agent.flushed(bench.base() + at);
+    bench.drain(at);
     std::int64_t kernels = 0;
     for (const DeviceTrace& trace : bench.all<DeviceTrace>())
       if (trace.kernels) kernels += trace.duration.count();
     return kernels;
   };
-  const auto settle = [&](std::uint64_t at) {
-    bench.agent.flushed(bench.base() + at);
-    bench.drain(at);
-  };
-  settle(1000 * kMs);
-  CHECK(traced() == 1000 * kMs);
+  CHECK(tracedBy(1000 * kMs) == 1000 * kMs);
   SECTION("CUPTI dropped some") {
     bench.agent.area().dropped = 10;
-    settle(2000 * kMs);
-    CHECK(traced() == 0);
-    settle(3000 * kMs);
-    CHECK(traced() == 1000 * kMs);
+    CHECK(tracedBy(2000 * kMs) == 0);
+    CHECK(tracedBy(3000 * kMs) == 1000 * kMs);
   }
   SECTION("it had no buffer, and has not yet been asked what that cost") {
     bench.agent.area().starved = 1;
-    settle(2000 * kMs);
-    CHECK(traced() == 0);
+    CHECK(tracedBy(2000 * kMs) == 0);
   }
   SECTION("work has no times") {
     bench.agent.full(CuptiBytes(130000).kernel({0, 0}, 0));
-    settle(2000 * kMs);
-    CHECK(traced() == 0);
+    CHECK(tracedBy(2000 * kMs) == 0);
     CHECK(bench.lost(LossKind::kDeviceInvalid) == 1);
   }
   SECTION("it was unfinished when all was switched off, and is part of nothing that was traced") {
     bench.agent.turn(bench.base() + 1500 * kMs, 0);
     bench.agent.full(CuptiBytes(130000).kernel({0, 0}, 0));
-    settle(2000 * kMs);
-    CHECK(traced() == 500 * kMs);
+    CHECK(tracedBy(2000 * kMs) == 500 * kMs);
     CHECK(bench.lost(LossKind::kDeviceInvalid) == 0);
   }
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "tests/unit/recording/map_shared.h"
@@ -15,6 +16,13 @@ template <class T>
 void put(std::uint8_t* record, std::size_t offset, T value) {
   std::memcpy(record + offset, &value, sizeof value);
 }
+// Numbers of 32 bits one after the other.
+void putRow(std::uint8_t* record, std::size_t offset, std::initializer_list<std::uint32_t> row) {
+  for (const std::uint32_t number : row) {
+    put(record, offset, number);
+    offset += sizeof number;
+  }
+}
 void putTimes(std::uint8_t* record, std::size_t offset, CuptiBytes::Times when) {
   put(record, offset, when.start);
   put(record, offset + 8, when.end);
@@ -24,9 +32,7 @@ void putMoved(std::uint8_t* record, CuptiBytes::Times when, std::uint64_t bytes,
               std::uint32_t device) {
   put(record, 8, bytes);
   putTimes(record, 16, when);
-  put(record, 32, device);
-  put(record, 36, std::uint32_t{1} + device);
-  put(record, 40, std::uint32_t{7});
+  putRow(record, 32, {device, 1 + device, 7});
 }
 
 }  // namespace
@@ -48,11 +54,10 @@ std::uint32_t CuptiBytes::sizeOf(std::uint32_t kind, std::uint32_t version) {
     case 8:
       return from128 ? 184 : 176;
     case 17:
+    case 38:
       return from128 ? 56 : 40;
     case 22:
       return 96;
-    case 38:
-      return from128 ? 56 : 40;
     case 51:
       return from128 ? 56 : 48;
     default:
@@ -73,9 +78,7 @@ CuptiBytes& CuptiBytes::kernel(Times when, std::uint64_t name, std::uint32_t str
                                std::uint32_t blocks) {
   std::uint8_t* record = add(10);
   putTimes(record, 16, when);
-  put(record, 40, device);
-  put(record, 44, std::uint32_t{1} + device);
-  put(record, 48, stream);
+  putRow(record, 40, {device, 1 + device, stream});
   const std::int32_t sides[6] = {static_cast<std::int32_t>(blocks), 1, 1, 128, 2, 1};
   std::memcpy(record + 52, sides, sizeof sides);
   put(record, 92, correlation);
@@ -114,10 +117,7 @@ CuptiBytes& CuptiBytes::call(Times when, std::uint32_t cbid, std::uint32_t threa
   std::uint8_t* record = add(driver ? 4 : 5);
   put(record, 4, cbid);
   putTimes(record, 8, when);
-  put(record, 24, std::uint32_t{42});
-  put(record, 28, thread);
-  put(record, 32, correlation);
-  put(record, 36, std::uint32_t{0});
+  putRow(record, 24, {42, thread, correlation, 0});
   return *this;
 }
 
@@ -125,9 +125,7 @@ CuptiBytes& CuptiBytes::sync(Times when, std::uint32_t type) {
   std::uint8_t* record = add(38);
   put(record, 4, type);
   putTimes(record, 8, when);
-  put(record, 24, std::uint32_t{9});
-  put(record, 28, std::uint32_t{1});
-  put(record, 32, std::uint32_t{7});
+  putRow(record, 24, {9, 1, 7});
   return *this;
 }
 
@@ -135,19 +133,13 @@ CuptiBytes& CuptiBytes::graph(Times when, std::uint32_t device) {
   std::uint8_t* record = add(51);
   put(record, 4, std::uint32_t{9});
   putTimes(record, 8, when);
-  put(record, 24, device);
-  put(record, 28, std::uint32_t{3});
-  put(record, 32, std::uint32_t{1});
-  put(record, 36, std::uint32_t{7});
+  putRow(record, 24, {device, 3, 1, 7});
   return *this;
 }
 
 CuptiBytes& CuptiBytes::overhead(Times when, std::uint32_t kind, std::uint32_t thread) {
   std::uint8_t* record = add(17);
-  put(record, 4, kind);
-  put(record, 8, std::uint32_t{2});
-  put(record, 12, std::uint32_t{42});
-  put(record, 16, thread);
+  putRow(record, 4, {kind, 2, 42, thread});
   putTimes(record, 24, when);
   return *this;
 }
@@ -157,9 +149,7 @@ CuptiBytes& CuptiBytes::device(std::uint32_t ordinal, std::uint64_t name, std::u
   std::uint8_t* record = add(8);
   put(record, 16, std::uint64_t{80} << 30);
   put(record, 44, std::uint32_t{132});
-  put(record, 104, std::uint32_t{9});
-  put(record, 108, std::uint32_t{0});
-  put(record, 112, ordinal);
+  putRow(record, 104, {9, 0, ordinal});
   std::memset(record + 120, uuidByte, 16);
   put(record, 136, name);
   record[145] = mig;

@@ -63,6 +63,11 @@ std::uint64_t missed(const EventList& list) {
   return sum;
 }
 
+void checkCalls(const Counting& sampler, std::size_t least, std::size_t most) {
+  CHECK(sampler.at.size() >= least);
+  CHECK(sampler.at.size() <= most);
+}
+
 }  // namespace
 
 TEST_CASE("each sampler keeps its own rate") {
@@ -70,10 +75,8 @@ TEST_CASE("each sampler keeps its own rate") {
   auto& [fast, slow, loop, out] = two;
   Nanos clock = ms(500);
   runUntil(loop, clock, ms(10'500), out);
-  CHECK(fast.at.size() > 995);
-  CHECK(fast.at.size() < 1010);
-  CHECK(slow.at.size() >= 10);
-  CHECK(slow.at.size() <= 11);
+  checkCalls(fast, 996, 1009);
+  checkCalls(slow, 10, 11);
   CHECK(missed(out) == 0);
 }
 
@@ -234,12 +237,10 @@ TEST_CASE("the others are called when the one that leads is, whatever their phas
     for (const Counting* other : {&same, &longer, &seldom})
       for (std::size_t i = 1; i < other->at.size(); ++i)
         CHECK(std::count(leader.at.begin(), leader.at.end(), other->at[i]) == 1);
-    CHECK(leader.at.size() >= 285);  // 300, and three times what drawn gaps let them differ by
-    CHECK(leader.at.size() <= 315);
+    checkCalls(leader, 285, 315);  // 300, and three times what drawn gaps let them differ by
     CHECK(same.at.size() >= 270);
     CHECK(longer.at.size() >= 190);
-    CHECK(seldom.at.size() >= 29);
-    CHECK(seldom.at.size() <= 31);
+    checkCalls(seldom, 29, 31);
     CHECK(missed(out) == 0);
   }
 }
@@ -249,8 +250,7 @@ TEST_CASE("who is due more often than the one that leads keeps its own rate") {
   auto& [leader, often, loop, out] = led;
   Nanos clock = ms(0);
   runUntil(loop, clock, ms(10'000), out);
-  CHECK(often.at.size() >= 490);
-  CHECK(often.at.size() <= 510);
+  checkCalls(often, 490, 510);
   CHECK(missed(out) == 0);
 }
 

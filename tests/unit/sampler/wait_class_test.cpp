@@ -3,6 +3,9 @@
 
 #include <sys/syscall.h>
 
+#include <utility>
+#include <vector>
+
 #include "event/file_systems.h"
 #include "tests/catch.h"
 
@@ -84,18 +87,19 @@ TEST_CASE("servers answer for file systems of clusters") {
 }
 
 TEST_CASE("wait channels of several kernels are known by their beginning") {
-  CHECK(waitOfChannel("futex_wait_queue_me") == Wait::kFutex);
-  CHECK(waitOfChannel("futex_do_wait") == Wait::kFutex);
-  CHECK(waitOfChannel("pipe_read") == Wait::kPipe);
-  CHECK(waitOfChannel("anon_pipe_read") == Wait::kPipe);
-  CHECK(waitOfChannel("folio_wait_bit_common") == Wait::kFileRead);
-  CHECK(waitOfChannel("rpc_wait_bit_killable") == Wait::kFileRead);
-  CHECK(waitOfChannel("request_wait_answer") == Wait::kFileRead);
-  CHECK(waitOfChannel("filemap_fault") == Wait::kPageFault);
-  CHECK(waitOfChannel("hrtimer_nanosleep") == Wait::kSleep);
-  CHECK(waitOfChannel("do_wait") == Wait::kChild);
-  CHECK(waitOfChannel("do_signal_stop") == Wait::kStopped);
-  CHECK(waitOfChannel("0") == Wait::kUnknown);
-  CHECK(waitOfChannel("") == Wait::kUnknown);
-  CHECK(waitOfChannel("a_name_of_next_year") == Wait::kOther);
+  const std::pair<Wait, std::vector<const char*>> channels[] = {
+      {Wait::kFutex, {"futex_wait_queue_me", "futex_do_wait"}},
+      {Wait::kPipe, {"pipe_read", "anon_pipe_read"}},
+      {Wait::kFileRead, {"folio_wait_bit_common", "rpc_wait_bit_killable", "request_wait_answer"}},
+      {Wait::kPageFault, {"filemap_fault"}},
+      {Wait::kSleep, {"hrtimer_nanosleep"}},
+      {Wait::kChild, {"do_wait"}},
+      {Wait::kStopped, {"do_signal_stop"}},
+      {Wait::kUnknown, {"0", ""}},
+      {Wait::kOther, {"a_name_of_next_year"}}};
+  for (const auto& [wait, named] : channels)
+    for (const char* channel : named) {
+      INFO(channel);
+      CHECK(waitOfChannel(channel) == wait);
+    }
 }

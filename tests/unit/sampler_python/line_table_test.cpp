@@ -11,24 +11,28 @@ namespace {
 
 using Table = std::vector<std::uint8_t>;
 
+using Lines = std::vector<std::uint32_t>;
+
 std::uint8_t minus(int delta) { return static_cast<std::uint8_t>(-delta); }
+
+// Of the code at each offset.
+Lines linesOf(LineFormat format, const Table& table, std::uint32_t first,
+              const std::vector<std::int64_t>& offsets) {
+  Lines lines;
+  for (const std::int64_t offset : offsets) lines.push_back(lineOf(format, table, first, offset));
+  return lines;
+}
 
 }  // namespace
 
 TEST_CASE("up to 3.9 a pair says how far to go until a line that may lie before") {
   const Table table = {0, 1, 10, 5, 8, minus(3)};  // from 0: 11, from 10: 16, from 18: 13
-  CHECK(lineOf(LineFormat::kLnotab, table, 10, 0) == 11);
-  CHECK(lineOf(LineFormat::kLnotab, table, 10, 9) == 11);
-  CHECK(lineOf(LineFormat::kLnotab, table, 10, 10) == 16);
-  CHECK(lineOf(LineFormat::kLnotab, table, 10, 400) == 13);
-  CHECK(lineOf(LineFormat::kLnotab, table, 10, -1) == 10);
+  CHECK(linesOf(LineFormat::kLnotab, table, 10, {0, 9, 10, 400, -1}) == Lines{11, 11, 16, 13, 10});
 }
 
 TEST_CASE("in 3.10 a pair says up to where a line goes, and some code has none") {
   const Table table = {8, 1, 4, 0x80, 6, minus(2)};
-  CHECK(lineOf(LineFormat::kLinetable, table, 10, 7) == 11);
-  CHECK(lineOf(LineFormat::kLinetable, table, 10, 8) == 0);
-  CHECK(lineOf(LineFormat::kLinetable, table, 10, 12) == 9);
+  CHECK(linesOf(LineFormat::kLinetable, table, 10, {7, 8, 12}) == Lines{11, 0, 9});
   CHECK(lineOf(LineFormat::kLinetable, table, 10, 18) == 0);  // past the end
 }
 
@@ -44,13 +48,8 @@ TEST_CASE("from 3.11 an entry is of one of five shapes") {
                        head(14, 8), 0x68,
                        0x01,        0,
                        0,           0};  // long: +(0x28 | 1 << 6) / 2 = 52
-  CHECK(lineOf(LineFormat::kLocations, table, 100, 1) == 100);
-  CHECK(lineOf(LineFormat::kLocations, table, 100, 2) == 101);
-  CHECK(lineOf(LineFormat::kLocations, table, 100, 3) == 0);
-  CHECK(lineOf(LineFormat::kLocations, table, 100, 4) == 96);
-  CHECK(lineOf(LineFormat::kLocations, table, 100, 7) == 148);
-  CHECK(lineOf(LineFormat::kLocations, table, 100, 15) == 0);
-  CHECK(lineOf(LineFormat::kLocations, table, 100, -1) == 100);
+  CHECK(linesOf(LineFormat::kLocations, table, 100, {1, 2, 3, 4, 7, 15, -1}) ==
+        Lines{100, 101, 0, 96, 148, 0, 100});
 }
 
 TEST_CASE("tables of any bytes, cut anywhere, give a line or none") {
