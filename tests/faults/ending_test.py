@@ -67,8 +67,7 @@ class Ending(Case):
         """Five that lose their parents and end: with a shell as process 1 none is left either."""
         script = ("for i in 1 2 3 4 5; do sh -c 'sleep 0.1 & exit'; done; sleep 0.6; "
                   "grep -lE '^[0-9]+ .*\\) Z ' /proc/[0-9]*/stat 2>/dev/null | wc -l")
-        words, _ = self.words("sh", "-c", script)
-        done = self.run_as_process_1(words)
+        done, _ = self.run_as_process_1("sh", "-c", script)
         self.assertEqual((done.returncode, done.stdout.strip()), (0, b"0"), done.stderr)
 
 

@@ -132,8 +132,7 @@ class Job(Case):
         # Threads that start meanwhile, the recorder's too, may take the number: those are counted out.
         script = ("i=0; n=0; while [ $i -lt 40 ]; do echo 299 > /proc/sys/kernel/ns_last_pid; sleep 0.02 & "
                   "[ $! = 300 ] && n=$((n+1)); wait; i=$((i+1)); done; echo $n; exit 4")
-        words, recording = self.words("sh", "-c", script)
-        done = self.run_as_process_1(words)
+        done, recording = self.run_as_process_1("sh", "-c", script)
         self.assertEqual(done.returncode, 4, done.stderr)
         lives = [re.search(r" process=(\d+) .*pid=300\b", e) for e in self.events(recording, "process")]
         again = int(done.stdout)

@@ -51,6 +51,14 @@ def torch_of(python):
     return version, more == ['True']
 
 
+def written(path, text):
+    """The path of a file that is made there, with its folders."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w') as file:
+        file.write(text)
+    return path
+
+
 class EventMemory:
     def __init__(self):
         self.fd = os.memfd_create('stallprof-events', os.MFD_CLOEXEC)

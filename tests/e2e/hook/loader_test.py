@@ -9,7 +9,7 @@ import tempfile
 import textwrap
 import unittest
 
-from harness import Run, torch_of
+from harness import Run, torch_of, written
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.environ.get('STALLPROF_TORCH', sys.executable)
@@ -313,10 +313,7 @@ class Settings(Case):
 
     def test_a_program_that_is_all_installed_carries_its_librarys_line(self):
         with tempfile.TemporaryDirectory() as folder:
-            program = os.path.join(folder, 'site-packages', 'mine.py')
-            os.mkdir(os.path.dirname(program))
-            with open(program, 'w') as file:
-                file.write('import torch\ntorch.utils.data.DataLoader([1])\n')
+            program = written(folder + '/site-packages/mine.py', 'import torch\ntorch.utils.data.DataLoader([1])\n')
             run = Run([PYTHON, program])
             self.assertEqual([(l.file, l.line, l.package) for l in run.loader],
                              [(program, 2, 'mine')])
@@ -325,19 +322,14 @@ class Settings(Case):
         """By `pip install --target`."""
         with tempfile.TemporaryDirectory() as folder:
             library = os.path.join(folder, 'libs', 'easy')
-            os.makedirs(library)
-            os.mkdir(os.path.join(folder, 'libs', 'easy-1.0.dist-info'))
-            for path, text in ((os.path.join(library, '__init__.py'), ''),
-                               (os.path.join(library, 'train.py'),
-                                'import torch\ndef make(): return torch.utils.data.DataLoader([1])\n'),
-                               (os.path.join(folder, 'main.py'), 'import easy.train\neasy.train.make()\n')):
-                with open(path, 'w') as file:
-                    file.write(text)
-            program = os.path.join(folder, 'main.py')
+            os.makedirs(os.path.join(folder, 'libs', 'easy-1.0.dist-info'))
+            written(library + '/__init__.py', '')
+            inner = written(library + '/train.py',
+                            'import torch\ndef make(): return torch.utils.data.DataLoader([1])\n')
+            program = written(folder + '/main.py', 'import easy.train\neasy.train.make()\n')
             run = Run([PYTHON, program], path_after=(os.path.dirname(library),))
             self.assertEqual([(l.file, l.line, l.package) for l in run.loader], [(program, 2, 'easy')])
             beside = shutil.copy(program, os.path.dirname(library))   # all in one folder is the program's own
-            inner = os.path.join(library, 'train.py')
             self.assertEqual([(l.file, l.line, l.package) for l in Run([PYTHON, beside]).loader], [(inner, 2, '')])
 
     def test_a_default_device_hides_no_size_of_a_batch(self):
@@ -784,10 +776,8 @@ scripted.train()
 
     def test_that_of_a_program_that_is_installed_itself(self):
         with tempfile.TemporaryDirectory() as folder:
-            os.makedirs(folder + '/site-packages/mine')
-            with open(folder + '/site-packages/mine/__main__.py', 'w') as file:
-                file.write(self.HEAD + 'model.eval()\nmodel.train()\n')
-            run = Run([PYTHON, folder + '/site-packages/mine/__main__.py'])
+            run = Run([PYTHON, written(folder + '/site-packages/mine/__main__.py',
+                                       self.HEAD + 'model.eval()\nmodel.train()\n')])
             self.assertEqual((run.status, run.err), (0, ''))
             self.assertEqual([span.name for span in run.span], ['evaluation'])
 
@@ -829,9 +819,7 @@ model.train()
 
     def test_that_of_a_library_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
-            os.makedirs(folder + '/site-packages')
-            with open(folder + '/site-packages/library.py', 'w') as file:
-                file.write('def evaluate(model): model.eval(); model.train()\n')
+            written(folder + '/site-packages/library.py', 'def evaluate(model): model.eval(); model.train()\n')
             self.assertEqual(self.spans('import library\nlibrary.evaluate(model)\n',
                                         (folder + '/site-packages',)), [])
 

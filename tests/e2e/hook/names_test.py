@@ -10,7 +10,7 @@ import types
 import unittest
 from unittest import mock
 
-from harness import HOOK, Run
+from harness import HOOK, Run, written
 from loader_test import PYTHON, TORCH, TRAIN
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -150,11 +150,10 @@ class OtherLoaders(Names):
 
     def test_each(self):
         for path, kind, method, name in self.LOADERS:
-            os.makedirs(os.path.join(self.folder, os.path.dirname(path)))
-            with open(os.path.join(self.folder, path), 'w') as file:
-                file.write('class %s:\n def %s(self): return iter(())\n' % (kind, method)
-                           if method != '__init__' else
-                           'class %s:\n def __init__(self): pass\n' % kind)
+            written(os.path.join(self.folder, path),
+                    'class %s:\n def %s(self): return iter(())\n' % (kind, method)
+                    if method != '__init__' else
+                    'class %s:\n def __init__(self): pass\n' % kind)
             module = path[:-3].replace('/', '.')
             for use, found in ((False, set()), (True, {'other_loaders.' + name})):
                 program = 'from %s import %s as kind\n' % (module, kind) + \

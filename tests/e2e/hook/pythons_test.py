@@ -9,7 +9,7 @@ import tempfile
 import textwrap
 import unittest
 
-from harness import EventMemory, Run
+from harness import EventMemory, Run, written
 
 PYTHON = sys.executable
 # The versions a developer's pyenv holds; those that are not there are skipped.
@@ -23,11 +23,7 @@ def pythons(pattern):
 
 class Folder(tempfile.TemporaryDirectory):
     def write(self, name, text):
-        path = os.path.join(self.name, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w') as file:
-            file.write(textwrap.dedent(text))
-        return path
+        return written(os.path.join(self.name, name), textwrap.dedent(text))
 
 
 def plain(command, path=()):

@@ -17,6 +17,9 @@ PROGRAM = HEAD + textwrap.dedent('''
     class Stream(torch.utils.data.IterableDataset):
         def __iter__(self):
             return iter([torch.tensor([float(i)]) for i in range(100)])
+    class Mine(DataLoader):
+        def __iter__(self):
+            for batch in super().__iter__(): yield batch
     def epochs(loader, count=2):
         seen = [[batch.flatten().tolist() for batch in loader] for _ in range(count)]
         print(json.dumps([seen, len(made)]))
@@ -163,11 +166,7 @@ class Replay(unittest.TestCase):
         self.assertEqual(run.out.split(), ['40', '2800', '4000', '8192000'], run.err)
 
     def test_a_subclass_of_the_program_replays_too(self):
-        run = program('''
-            class Mine(DataLoader):
-                def __iter__(self):
-                    for batch in super().__iter__(): yield batch
-            epochs(Mine(Counted(), batch_size=2))''', 'replay=10')
+        run = program('epochs(Mine(Counted(), batch_size=2))', 'replay=10')
         self.assertEqual(self.check(run), 20)
 
 
@@ -190,11 +189,7 @@ class Drain(unittest.TestCase):
             self.assertGreater(len({f.pass_ for f in run.fetch}), 1)   # epoch after epoch
 
     def test_a_subclass_of_the_program_that_makes_its_own_iterator(self):
-        run = program('''
-            class Mine(DataLoader):
-                def __iter__(self):
-                    for batch in super().__iter__(): yield batch
-            train(Mine(Numbers(), batch_size=4))''', 'drain=1')
+        run = program('train(Mine(Numbers(), batch_size=4))', 'drain=1')
         self.assertEqual((run.status, run.out), (0, ''), run.err)
 
     def test_the_loader_of_a_training_and_not_of_an_evaluation_before_it(self):

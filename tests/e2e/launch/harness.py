@@ -52,12 +52,13 @@ class Case(unittest.TestCase):
         how.setdefault("cwd", self.dir)
         return subprocess.run(words, timeout=PATIENCE, **how)
 
-    def run_as_process_1(self, words):
-        """In a pid namespace of its own; skips the test where that cannot be had."""
+    def run_as_process_1(self, *command):
+        """A recorded run in a pid namespace of its own, and its recording; skips the test where that cannot be had."""
+        words, recording = self.words(*command)
         done = self.run_words(["unshare", "-p", "-f", "--mount-proc"] + words)
         if b"unshare:" in done.stderr:
             self.skipTest("needs root to unshare")
-        return done
+        return done, recording
 
     def mount_memory(self, name, options):
         """A directory that is a file system of its own; skips the test where that cannot be had."""

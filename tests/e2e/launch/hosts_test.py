@@ -88,8 +88,7 @@ class Hosts(Case):
 
     @needs_unshare
     def test_as_the_first_process_of_a_container(self):
-        words, recording = self.words("sh", "-c", "kill -TERM 1; sleep 0.3; exit 9")
-        done = self.run_as_process_1(words)
+        done, recording = self.run_as_process_1("sh", "-c", "kill -TERM 1; sleep 0.3; exit 9")
         # The command's own TERM to its parent is no message to the command.
         self.assertEqual(done.returncode, 9, done.stderr)
         self.assertIn("exit_code=9", self.events(recording, "command_end")[0])
