@@ -5,8 +5,8 @@ import threading
 import numpy
 import torch
 
-from own_clock import WITHOUT, OwnClock
-from torch_training import on_rows, sorted_rows, update
+from own_clock import WITHOUT
+from torch_training import on_rows, sorted_rows, train_by
 
 
 def main():
@@ -32,13 +32,8 @@ def main():
     ready = sorted_rows(random)
     if not WITHOUT:
         threading.Thread(target=work, daemon=True).start()
-    model, optimizer = on_rows(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256))
-    clock = OwnClock()
-    for _ in clock.steps():
-        with clock.during("data"):
-            inputs = torch.from_numpy(ready if WITHOUT else take())
-        update(optimizer, model(inputs).square().mean())
-    clock.print()
+    train_by(lambda: torch.from_numpy(ready if WITHOUT else take()),
+             *on_rows(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256)))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import urllib.request
 import numpy
 import torch
 
-from own_clock import WITHOUT, OwnClock
-from torch_training import on_rows, update
+from own_clock import WITHOUT
+from torch_training import on_rows, train_by
 
 
 class Batches(http.server.BaseHTTPRequestHandler):
@@ -45,14 +45,8 @@ def main():
             return torch.from_numpy(numpy.frombuffer(answer.read(), "u1").astype("f4").reshape(64, 256) / 255)
 
     ready = batch()
-    model, optimizer = on_rows(*(torch.nn.Linear(256, 256) for _ in range(6)))
-    clock = OwnClock()
-    for _ in clock.steps():
-        with clock.during("data"):
-            inputs = ready if WITHOUT else batch()
-        update(optimizer, model(inputs).square().mean())
+    train_by(lambda: ready if WITHOUT else batch(), *on_rows(*(torch.nn.Linear(256, 256) for _ in range(6))))
     server.terminate()
-    clock.print()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import tempfile
 import numpy
 import torch
 
-from own_clock import WITHOUT, OwnClock
-from torch_training import on_rows, update
+from own_clock import WITHOUT
+from torch_training import on_rows, train_by
 
 
 def make(path, count=20000):
@@ -31,13 +31,7 @@ def main():
             return torch.from_numpy(numpy.frombuffer(b"".join(data), "u1").astype("f4").reshape(64, 256) / 255)
 
         ready = batch()
-        model, optimizer = on_rows(*(torch.nn.Linear(256, 256) for _ in range(4)))
-        clock = OwnClock()
-        for _ in clock.steps():
-            with clock.during("data"):
-                inputs = ready if WITHOUT else batch()
-            update(optimizer, model(inputs).square().mean())
-    clock.print()
+        train_by(lambda: ready if WITHOUT else batch(), *on_rows(*(torch.nn.Linear(256, 256) for _ in range(4))))
 
 
 if __name__ == "__main__":
