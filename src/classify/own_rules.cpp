@@ -57,6 +57,10 @@ constexpr OwnRule kOwnRules[] = {
      "saves state, logs or results."},
     {"wait.page_fault", "extract", "Blocked outside any system call: a mapped file, or swap."},
     {"wait.socket", "extract", "Blocked receiving from the network."},
+    {kAwaitsNetwork, "extract",
+     "Blocked in an event loop that a line of the program's own runs (asyncio), while network "
+     "connections are open: it waits for an answer. In a thread that nothing of its own runs it "
+     "may be idle: unknown."},
     {"wait.lock", "transform | compute",
      "Blocked on a lock: a thread of its own pool, or the interpreter's lock."},
     {"wait.pipe", "transform | compute", "Blocked on a pipe to a process of its own."},

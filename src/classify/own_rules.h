@@ -17,7 +17,7 @@ struct OwnRule {
 inline constexpr std::string_view kDrawsIndices = "torch.indices";
 // One that says that a thread waits for work that it gave away: what that is for it does not say.
 inline constexpr std::string_view kAsksPool = "python.pool_wait";
-inline constexpr std::string_view kEventLoop = "python.event_loop";
+inline constexpr std::string_view kSelects = "python.event_loop";
 inline constexpr std::string_view kOwnProgram = "python.subprocess";
 inline constexpr std::string_view kTorchLoad = "torch.load";
 // One whose answers may be trained on.
@@ -30,6 +30,7 @@ inline constexpr std::string_view kEnvironment = "environment";
 
 // Of a wait that its call alone names.
 inline constexpr std::string_view kAsleep = "wait.sleep";
+inline constexpr std::string_view kAwaitsNetwork = "wait.event_loop";
 
 inline constexpr std::string_view kOwnProducer = "own.producer";
 inline constexpr std::string_view kOwnTrainer = "own.trainer";

@@ -131,6 +131,8 @@ SampleLabel StackLabels::sample(const StackLabel& label, Wait wait, bool gc) {
                     : SampleLabel{Phase::kCompute, OverheadKind::kNone, kOwnTrainer};
   }
   if (rule && rule->waits) return byRule;
+  if (wait == Wait::kEventLoop && !label.user.none() && (!rule || rule->id == kSelects))
+    return {Phase::kExtract, OverheadKind::kNone, kAwaitsNetwork};
   const WaitRule blocked = producer ? producerWait(wait) : trainerWait(wait);
   const bool reading = blocked.phase == Phase::kExtract && (!rule || data);
   if (rule && !reading) return byRule;

@@ -51,7 +51,8 @@ class StackLabels {
 
   // A sample that found the thread in `wait` with a stack labelled so. Where it was blocked on a
   // file or a socket, that decides, unless the rule claims waits too, or is neither extract nor
-  // transform; where the wait says nothing, the stack does.
+  // transform; where the wait says nothing, the stack does. An event loop with connections open
+  // waits for the network where the program's own code runs it.
   [[nodiscard]] static SampleLabel sample(const StackLabel& label, Wait wait, bool gc);
 
  private:

@@ -35,6 +35,7 @@ WaitRule producerWait(Wait wait) {
       return {Phase::kUnknown, kAsleep};
     case Wait::kUnknown:
     case Wait::kPoll:
+    case Wait::kEventLoop:
     case Wait::kDevice:
     case Wait::kStopped:
     case Wait::kOther:

@@ -28,10 +28,12 @@ enum class Wait : std::uint8_t {
   kMemory,     // mmap, munmap, brk, madvise: usually the mmap lock
   kStopped,    // job control
   kOther,      // a syscall with no class
+  kEventLoop,  // epoll on a network socket and on what is none: the network's, or a wake-up's
 };
-inline constexpr std::array<std::string_view, 16> kWaitNames = {
-    "unknown", "running", "file_read", "file_meta", "file_write", "page_fault", "socket",  "pipe",
-    "futex",   "poll",    "sleep",     "child",     "device",     "memory",     "stopped", "other"};
+inline constexpr std::array<std::string_view, 17> kWaitNames = {
+    "unknown", "running", "file_read", "file_meta", "file_write", "page_fault",
+    "socket",  "pipe",    "futex",     "poll",      "sleep",      "child",
+    "device",  "memory",  "stopped",   "other",     "event_loop"};
 
 // The phases of a thread's time. Order is on disk.
 enum class Phase : std::uint8_t {

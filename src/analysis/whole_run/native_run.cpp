@@ -329,6 +329,7 @@ class NativeRun {
       case Wait::kFutex:
       case Wait::kPipe:
       case Wait::kPoll:
+      case Wait::kEventLoop:
       case Wait::kSleep: {
         // No more than the others worked: beyond that it waits for nobody that is seen.
         const double worked = std::min(time, others_.all);

@@ -95,23 +95,25 @@ bool FdClassifier::inTable(std::uint32_t pid, std::string_view table, std::strin
 }
 
 // fdinfo of an epoll descriptor has a line "tfd: N ..." for each descriptor it watches. They decide
-// where all are of one kind; an event loop with a wake-up pipe of its own stays kPoll.
+// where all are of one kind. An event loop has a wake-up pipe of its own beside its sockets.
 void FdClassifier::inspectEpoll(FdTarget& target, std::uint32_t pid, std::uint64_t fd, Nanos now) {
   target.name = "epoll";
   const std::string info = contentOf(fdPath(root_, pid, "fdinfo/", fd), 1u << 16);
   FdKind common = FdKind::kUnknown;
-  bool mixed = false;
+  bool mixed = false, sockets = false;
   std::size_t targets = 0;
   nested_ = true;
   forEachLine(info, [&](std::string_view line) {
-    if (!line.starts_with("tfd:") || mixed || ++targets > kEpollTargets) return;
+    if (!line.starts_with("tfd:") || (mixed && sockets) || ++targets > kEpollTargets) return;
     const auto watched = parseNumber(line.substr(4));
     if (!watched || *watched < 0) return;
     const FdKind kind = sample(pid, static_cast<std::uint64_t>(*watched), now).kind;
-    mixed = common != FdKind::kUnknown && kind != common;
+    sockets = sockets || kind == FdKind::kSocket;
+    mixed = mixed || (common != FdKind::kUnknown && kind != common);
     common = kind;
   });
   nested_ = false;
+  if (mixed && sockets) target.kind = FdKind::kEventLoop;
   if (!mixed && common != FdKind::kUnknown && targets <= kEpollTargets) target.kind = common;
 }
 

@@ -218,6 +218,8 @@ Wait readFrom(FdKind fd) {
       return Wait::kDevice;
     case FdKind::kEpoll:
       return Wait::kPoll;
+    case FdKind::kEventLoop:
+      return Wait::kEventLoop;
     case FdKind::kTimer:
       return Wait::kSleep;
     case FdKind::kUnknown:

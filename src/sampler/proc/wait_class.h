@@ -53,6 +53,7 @@ enum class FdKind : std::uint8_t {
   kSocket,  // inet, netlink and the rest
   kDevice,  // an accelerator
   kEpoll,
+  kEventLoop,  // an epoll of sockets among others
   kTimer,
   kOther,  // terminals and other devices, inotify, ...
 };

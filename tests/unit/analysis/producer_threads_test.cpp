@@ -118,6 +118,34 @@ TEST_CASE(
   CHECK(near3(blamed("subprocess.py", "Popen.wait", "0ms", "futex").unknown, 0.6));
 }
 
+TEST_CASE("an event loop of the trainer's waits for the network, unless a thread works meanwhile") {
+  const std::string select =
+      "0 stack stack=9 caller=4 file=\"/usr/lib/python3.11/selectors.py\" "
+      "function=\"EpollSelector.select\" line=468\n";
+  const auto blamed = [&](const std::string& run, const std::string& wait) {
+    std::string loop = trainer("event_loop");
+    loop.replace(loop.find("stack=3"), 7, "stack=9");
+    return analyze(test::traceOf(kThreads + select + loop + other(run, wait, 6)));
+  };
+  const Analysis alone = blamed("0ms", "futex");
+  CHECK(near3(alone.breakdown.phase->extract, 0.6));
+  CHECK(near3(alone.breakdown.ratio->compute, 0.4));
+  CHECK(near3(blamed("60ms", "running").breakdown.blame->transform, 0.6));
+}
+
+TEST_CASE("a thread that idles in an event loop of a library makes no data") {
+  const std::string select =
+      "0 stack stack=8 file=\"/usr/lib/python3.11/asyncio/base_events.py\" "
+      "function=\"BaseEventLoop.run_forever\" line=607\n"
+      "0 stack stack=9 caller=8 file=\"/usr/lib/python3.11/selectors.py\" "
+      "function=\"EpollSelector.select\" line=468\n";
+  const Analyzed answer = analyzeWithFacts(
+      test::traceOf(kThreads + select + trainer() + other("0ms", "event_loop", 9)));
+  CHECK(answer.roles.of(ThreadId{2}) != Role::kProducer);
+  REQUIRE(answer.analysis.breakdown.blame.has_value());
+  CHECK(near3(answer.analysis.breakdown.blame->unknown, 0.6));
+}
+
 TEST_CASE("a wait for a batch while XLA computes what was called before costs nothing") {
   const auto blamed = [](const std::string& name, const std::string& run) {
     const std::string pool = "0 thread thread=3 process=1 tid=102 name=\"" + name +

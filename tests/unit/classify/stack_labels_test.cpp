@@ -89,6 +89,20 @@ TEST_CASE("a wait that says nothing is what the stack says, or unknown") {
         Answer{"extract", "wait.file_read"});
 }
 
+TEST_CASE("an event loop with connections open waits for the network where the program runs it") {
+  const std::vector<std::string> own = {
+      "train.py fetch", "/usr/lib/python3.11/asyncio/base_events.py BaseEventLoop.run_forever",
+      "/usr/lib/python3.11/selectors.py EpollSelector.select"};
+  const Answer network{"extract", "wait.event_loop"};
+  CHECK(ask(Side::kProducer, Wait::kEventLoop, own) == network);
+  CHECK(ask(Side::kTrainer, Wait::kEventLoop, own) == network);
+  CHECK(ask(Side::kTrainer, Wait::kEventLoop, {own[0]}) == network);  // one that is native
+  CHECK(ask(Side::kProducer, Wait::kEventLoop, {own[1], own[2]}) != network);
+  CHECK(ask(Side::kProducer, Wait::kPoll, own) != network);
+  CHECK(ask(Side::kTrainer, Wait::kEventLoop,
+            {own[0], kPackages + "torch/autograd/graph.py _engine_run_backward"}) != network);
+}
+
 TEST_CASE("no frame is a producer's own work, and nobody's in the trainer") {
   CHECK(ask(Side::kProducer, Wait::kRunning, {}) == Answer{"transform", "own.producer"});
   CHECK(ask(Side::kTrainer, Wait::kRunning, {}) == Answer{"other", "own.no_frame"});

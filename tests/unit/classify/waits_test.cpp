@@ -16,7 +16,8 @@ TEST_CASE("blocking on a file or socket is extract, on threads of one's own tran
 }
 
 TEST_CASE("what says nothing of the work is unknown, not guessed") {
-  for (const Wait wait : {Wait::kSleep, Wait::kUnknown, Wait::kPoll, Wait::kOther, Wait::kStopped})
+  for (const Wait wait :
+       {Wait::kSleep, Wait::kUnknown, Wait::kPoll, Wait::kEventLoop, Wait::kOther, Wait::kStopped})
     CHECK(producerWait(wait).phase == Phase::kUnknown);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include <map>
 #include <mutex>
@@ -43,6 +44,13 @@ int receivingSocket() {
 
 void forget(long) {}
 
+void awaitOneOf(std::initializer_list<int> descriptors) {
+  const int poll = ::epoll_create1(0);
+  epoll_event event{EPOLLIN, {}};
+  for (const int fd : descriptors) ::epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event);
+  ::epoll_wait(poll, &event, 1, -1);
+}
+
 // Every thread waits in its own way until the job is killed.
 void waitInEveryWay(const std::string& cached) {
   static std::mutex held;
@@ -63,12 +71,9 @@ void waitInEveryWay(const std::string& cached) {
   start("socket", [] { forget(::recv(receivingSocket(), &byte, 1, 0)); });
   start("accept", [] { ::accept(listeningSocket(), nullptr, nullptr); });
   start("sleep", [] { nap(60'000); });
-  start("epoll", [] {
-    const int poll = ::epoll_create1(0);
-    epoll_event event{EPOLLIN, {}};
-    ::epoll_ctl(poll, EPOLL_CTL_ADD, epollPipe[0], &event);
-    ::epoll_wait(poll, &event, 1, -1);
-  });
+  start("epoll", [] { awaitOneOf({epollPipe[0]}); });
+  start("loop", [] { awaitOneOf({unixEnds[1], receivingSocket()}); });
+  start("timers", [] { awaitOneOf({epollPipe[0], ::timerfd_create(CLOCK_MONOTONIC, 0)}); });
   start("cached", [cached] {
     const int fd = ::open(cached.c_str(), O_RDONLY);
     std::vector<char> buffer(1 << 16);
@@ -149,6 +154,8 @@ TEST_CASE("what threads of a live job wait for is seen, as this user") {
   mostly("accept", Wait::kSocket);
   mostly("sleep", Wait::kSleep);
   mostly("epoll", Wait::kPipe);
+  mostly("loop", Wait::kEventLoop);
+  mostly("timers", Wait::kPoll);
   mostly("main", Wait::kChild);
 }
 

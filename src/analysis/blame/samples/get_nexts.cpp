@@ -18,6 +18,7 @@ bool worksAt(Wait wait) {
     case Wait::kSocket:
     case Wait::kPipe:
     case Wait::kPoll:
+    case Wait::kEventLoop:
     case Wait::kSleep:
     case Wait::kChild:
       return true;

@@ -34,7 +34,7 @@ bool ofModel(const StackLabel& label) {
 bool waitsForThreads(const StackLabel& label, bool stepless) {
   if (!label.handover) return false;
   // A notebook's own loop, between cells, is nobody's.
-  if (label.handover->id == kEventLoop) return !label.user.none();
+  if (label.handover->id == kSelects) return !label.user.none();
   return !(stepless && label.handover->id == kAsksPool);
 }
 

@@ -140,7 +140,7 @@ constexpr double kWorks = 0.3;
 
 bool blocked(Wait wait) {
   return wait == Wait::kFutex || wait == Wait::kPoll || wait == Wait::kSocket ||
-         wait == Wait::kPipe;
+         wait == Wait::kPipe || wait == Wait::kEventLoop;
 }
 
 // Of the samples that found its thread blocked in the window, its fetches left out: how many found

@@ -117,7 +117,7 @@ class Gatherer {
     addOwnLock(facts_, sample);
     ++fetched_;
     const PhaseRule* handover = labels_.of(sample.stack->stack, Side::kTrainer).handover;
-    handedOver_ += handover && handover->id != kEventLoop;
+    handedOver_ += handover && handover->id != kSelects;
     takeMaking(timeline_.who.thread, sample);
   }
 

@@ -135,7 +135,12 @@ TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place
   const bool anyone = stepless_ || (blocked && (seen.unclear || what.phase == Phase::kCompute));
   seen.waits =
       place.open() && what.rule != kOwnPause && threads_.awaited(label, sample, timeline_, anyone);
-  if (seen.waits) phase = threads_.madeMeanwhile(trace_, {sample.at - sample.weight, sample.at});
+  if (seen.waits) {
+    const Phase made = threads_.madeMeanwhile(trace_, {sample.at - sample.weight, sample.at});
+    const bool nobody = made == Phase::kUnknown || made == Phase::kLoad;
+    seen.waits = what.rule != kAwaitsNetwork || !nobody;
+    if (seen.waits) phase = made;
+  }
   if (place.step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))
     phase = Phase::kOther;
   if (!place.open()) phase = place.phased ? place.piece->phase : Phase::kLoad;

@@ -116,6 +116,7 @@ void count(BlockedReads& b, const Timed<ThreadSlice>& slice) {
       b.faults += samples;
       break;
     case Wait::kSocket:
+    case Wait::kEventLoop:
       b.sockets += samples;
       break;
     case Wait::kFileRead:
