@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "base/interval.h"
+#include "base/result.h"
+#include "base/text.h"
 #include "trace/coarsener.h"
 #include "trace/trace.h"
 
@@ -18,13 +22,23 @@ struct RowsDone {
   std::vector<Interval> kept;
 };
 
+class TraceBuilder;
+// Feeds some more events to the builder, a frame's worth or so. False: there are no more.
+using EventSource = std::function<Result<bool>(TraceBuilder&)>;
+
+// The recording at `directory`. Damage inside it is a Loss of the trace; an Error means there is
+// nothing to read: no such directory, not a recording, or of another version. `maps` say what
+// ranges mean (range_map.h) after those that the run was given.
+[[nodiscard]] EventSource recordingEvents(const std::string& directory,
+                                          const std::vector<Untrusted>& maps = {});
+
 // Turns a stream of events into a sealed Trace. Whatever order events come in, and whatever is
 // missing, repeated or damaged among them, the result holds what trace.h promises: tables sorted by
 // time, slices of a thread that do not overlap, a life for every id up to the greatest. What cannot
 // be (a time before the beginning, an id past kMaxLives) is dropped and counted as a Loss. What
 // grows with the run's length alone stays within `bounds`; rows of what the program did stay there
-// where the caller, whenever the builder is `full`, reads the `part` and releases its rows.
-// Use once: take all, seal. Not thread-safe.
+// where the caller, whenever the builder is `full`, reads the `part` and releases its rows. A short
+// run is one part. Use once: take all, seal. Not thread-safe.
 class TraceBuilder {
  public:
   // An hour of 100 new processes a second stays below.
@@ -39,6 +53,8 @@ class TraceBuilder {
 
   explicit TraceBuilder(const TraceBounds& bounds = {})
       : coarsener_(bounds), max_(bounds.program), next_(max_) {}
+  TraceBuilder(const TraceBuilder&) = delete;  // a source may hold on to it
+  TraceBuilder& operator=(const TraceBuilder&) = delete;
 
   // The table the string ids of taken events are of.
   [[nodiscard]] Strings& strings() { return trace_.strings; }
@@ -48,6 +64,8 @@ class TraceBuilder {
   // So many events of the same recording, that are not taken, came before.
   void comesAfter(std::uint64_t events) { events_ += events; }
   void take(const Event& event);
+  // Takes events until it is full (true), or there are no more.
+  [[nodiscard]] Result<bool> fill(const EventSource& events);
   // It holds more than TraceBounds::program rows of what the program did: time to read a part.
   // Where little was released, there are at least twice as many before it is full again.
   [[nodiscard]] bool full() const { return program_ > next_; }

@@ -13,7 +13,6 @@
 #include "present/html/picture/picture.h"
 #include "recording/format/crc32c.h"
 #include "tests/fuzz/input_files.h"
-#include "trace/load.h"
 
 namespace {
 
@@ -31,9 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const testing::InputDirectory directory;
   if (size == 0) return 0;
   directory.write("events-000001.seg", testing::segmentOf(data, size));
-  TraceReader reader(recordingEvents(directory.path));
   FactsAccumulator facts;
-  const Result<Trace> trace = facts.read(reader);
+  const Result<Trace> trace = facts.read(recordingEvents(directory.path));
   if (!trace.ok()) return 0;
   Analyzed analyzed = analyzeWithFacts(trace.value(), facts);
   advise(analyzed.analysis, directory.path);

@@ -15,7 +15,6 @@
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
-#include "trace/load.h"
 #include "trace/native_symbols.h"
 
 namespace stallprof {
@@ -42,9 +41,8 @@ int exportText(const ExportRequest& request, const std::string& text) {
 int exportStacks(const ExportRequest& request, const RuleTable& rules,
                  const std::vector<Untrusted>& maps) {
   // These forms hold samples of stacks alone; the rest of the trace counts only for the roles.
-  TraceReader reader(recordingEvents(request.recording, maps));
   FactsAccumulator facts(rules);
-  Result<Trace> trace = facts.readRoles(reader);
+  Result<Trace> trace = facts.readRoles(recordingEvents(request.recording, maps));
   if (!trace.ok()) return fail(trace.error().message, 1);
   (void)nameNativeSymbols(trace.value());
   const bool natives = std::any_of(trace.value().threads.begin(), trace.value().threads.end(),

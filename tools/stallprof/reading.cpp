@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "experiment/trials_file.h"
 #include "present/metrics/report_json.h"
-#include "trace/load.h"
 #include "trace/native_symbols.h"
 #include "trace/range_map.h"
 
@@ -118,9 +117,8 @@ Result<RuleTable> readRules(const std::string& file) {
 
 Result<Reading> readRecording(const std::string& path, const RuleTable& rules,
                               const std::vector<Untrusted>& maps, const TraceBounds& bounds) {
-  TraceReader reader(recordingEvents(path, maps), bounds);
   FactsAccumulator facts(rules);
-  Result<Trace> trace = facts.read(reader);
+  Result<Trace> trace = facts.read(recordingEvents(path, maps), bounds);
   if (!trace.ok()) return about(path, trace.error());
   Reading reading{std::move(trace).value(), {}};
   (void)nameNativeSymbols(reading.trace);

@@ -91,22 +91,23 @@ void keepRoles(std::vector<Role>& now, const std::vector<Role>& before) {
 
 }  // namespace
 
-Result<Trace> FactsAccumulator::readBy(TraceReader& reader,
+Result<Trace> FactsAccumulator::readBy(const EventSource& events, const TraceBounds& bounds,
                                        RowsDone (FactsAccumulator::*take)(const Trace&)) {
+  TraceBuilder builder(bounds);
   for (;;) {
-    const Result<bool> more = reader.nextPart();
+    const Result<bool> more = builder.fill(events);
     if (!more.ok()) return more.error();
-    if (!more.value()) return reader.lastPart();
-    reader.release((this->*take)(reader.part()));
+    if (!more.value()) return builder.seal();
+    builder.release((this->*take)(builder.part()));
   }
 }
 
-Result<Trace> FactsAccumulator::read(TraceReader& reader) {
-  return readBy(reader, &FactsAccumulator::add);
+Result<Trace> FactsAccumulator::read(const EventSource& events, const TraceBounds& bounds) {
+  return readBy(events, bounds, &FactsAccumulator::add);
 }
 
-Result<Trace> FactsAccumulator::readRoles(TraceReader& reader) {
-  return readBy(reader, &FactsAccumulator::addRoles);
+Result<Trace> FactsAccumulator::readRoles(const EventSource& events) {
+  return readBy(events, {}, &FactsAccumulator::addRoles);
 }
 
 // Where the part ends: the begin of a step that is surely over, as is whatever other ranks did

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "classify/rule_table.h"
 #include "classify/stack_labels.h"
-#include "trace/load.h"
+#include "trace/trace_builder.h"
 
 namespace stallprof {
 
@@ -39,9 +39,9 @@ class FactsAccumulator {
 
   [[nodiscard]] const RuleTable& rules() const { return rules_; }
   // Reads all parts; the result is the trace with the last one.
-  [[nodiscard]] Result<Trace> read(TraceReader& reader);
+  [[nodiscard]] Result<Trace> read(const EventSource& events, const TraceBounds& bounds = {});
   // The same for callers that ask for the roles alone.
-  [[nodiscard]] Result<Trace> readRoles(TraceReader& reader);
+  [[nodiscard]] Result<Trace> readRoles(const EventSource& events);
   // One part that is not the last. What is done with its rows; nothing where it has too few steps
   // to be split from those that follow.
   [[nodiscard]] RowsDone add(const Trace& trace);
@@ -60,7 +60,7 @@ class FactsAccumulator {
     CountedBefore before;
     TrainerFacts facts;
   };
-  [[nodiscard]] Result<Trace> readBy(TraceReader& reader,
+  [[nodiscard]] Result<Trace> readBy(const EventSource& events, const TraceBounds& bounds,
                                      RowsDone (FactsAccumulator::*take)(const Trace&));
   [[nodiscard]] RowsDone addRoles(const Trace& trace);
   [[nodiscard]] Nanos settled(const Trace& trace) const;

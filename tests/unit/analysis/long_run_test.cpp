@@ -4,7 +4,7 @@
 #include "base/splitmix64.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/near.h"
-#include "trace/load.h"
+#include "trace/trace_builder.h"
 
 using namespace stallprof;
 using namespace std::chrono_literals;
@@ -203,12 +203,14 @@ RunRead read(const Shape& shape, bool parts) {
   if (parts) bounds.program = kRows;
   FactsAccumulator run(RuleTable::builtIn(), kHeld);
   RunRead out;
-  TraceReader reader(events.source(), bounds);
-  while (reader.nextPart().value()) {
-    out.maxRows = std::max(out.maxRows, reader.part().fetches.size());
-    reader.release(run.add(reader.part()));
+  TraceBuilder builder(bounds);
+  const EventSource source = events.source();
+  while (builder.fill(source).value()) {
+    const Trace& part = builder.part();
+    out.maxRows = std::max(out.maxRows, part.fetches.size());
+    builder.release(run.add(part));
   }
-  out.trace = reader.lastPart();
+  out.trace = builder.seal();
   out.analyzed = analyzeWithFacts(out.trace, run);
   return out;
 }

@@ -4,17 +4,17 @@
 //       --batch-size 4 --sample-cpu-ms 1 --compute-ms 5 --log log.json
 // where train.py is tools/puppet/puppet.py.
 #include "tests/catch.h"
-#include "trace/load.h"
+#include "trace/trace_builder.h"
 
 using namespace stallprof;
 
 TEST_CASE("a recording of format 1 loads whole, with the training it holds") {
-  TraceReader reader(recordingEvents(STALLPROF_TESTS_DIR "/recordings/v1"));
-  const Result<bool> more = reader.nextPart();
+  TraceBuilder builder;
+  const Result<bool> more = builder.fill(recordingEvents(STALLPROF_TESTS_DIR "/recordings/v1"));
   INFO((more.ok() ? std::string() : more.error().message));
   REQUIRE(more.ok());
   REQUIRE_FALSE(more.value());
-  const Trace trace = reader.lastPart();
+  const Trace trace = builder.seal();
   CHECK(trace.cleanEnd);
   CHECK(trace.losses.empty());
   REQUIRE(trace.manifest.command.size() > 2);
