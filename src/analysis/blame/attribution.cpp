@@ -8,11 +8,11 @@
 #include <unordered_map>
 
 #include "analysis/blame/device_blame.h"
+#include "analysis/blame/loaders.h"
 #include "analysis/blame/samples/refine.h"
 #include "analysis/blame/samples/slow_samples.h"
 #include "analysis/blame/samples/stacks.h"
 #include "analysis/blame/unwritten.h"
-#include "analysis/blame/works.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/memory_growth.h"
@@ -328,7 +328,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   const Observed seen = observe(thread, plan.window);
   facts.cpu = seen.run;
   facts.starved = seen.queued;
-  facts.works = makeWorks(plan, timeline, producers);
+  facts.works = producers.works(plan);
   facts.batches = batchesOf(timeline, plan.window);
   facts.zipped = findZipped(trace, timeline, plan.window, producers);
   facts.evaluations = evaluationsIn(trace, timeline, end);

@@ -311,6 +311,20 @@ Nanos Producers::taking(const EpochSpan& epoch, const Place& place, std::int64_t
   return sent <= task.at ? fetchOf(task).begin - task.at : Nanos::zero();
 }
 
+std::vector<BatchWork> Producers::works(const StepPlan& plan) const {
+  std::vector<BatchWork> works;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const StepSpan& step = plan.steps[i];
+    if (step.fetch < 0) continue;
+    BatchWork made;
+    made.step = timeline_.before.steps + static_cast<std::uint32_t>(i);
+    if (work(timeline_.epochs[step.epoch], *timeline_.fetches[static_cast<std::size_t>(step.fetch)],
+             made))
+      works.push_back(made);
+  }
+  return works;
+}
+
 bool Producers::work(const EpochSpan& epoch, const Timed<Fetch>& fetch, BatchWork& out) const {
   out.epoch = epoch.epoch;
   out.batch = fetch.data.batch;

@@ -9,6 +9,7 @@
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/observed.h"
+#include "analysis/steps/steps.h"
 #include "analysis/steps/timeline.h"
 
 namespace stallprof {
@@ -38,6 +39,8 @@ class Producers {
   // Of the producers' CPU, in read calls by rule cpu.read_calls; 0 where stacks show it.
   [[nodiscard]] double readCpu() const { return readCpu_; }
 
+  // The batches of the plan's steps as they were made, where that was seen.
+  [[nodiscard]] std::vector<BatchWork> works(const StepPlan& plan) const;
   // The batch that `fetch` delivered, as it was made; false where its making was not seen.
   [[nodiscard]] bool work(const EpochSpan& epoch, const Timed<Fetch>& fetch, BatchWork& out) const;
 

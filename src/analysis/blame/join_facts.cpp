@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analysis/blame/attribution.h"
-#include "analysis/blame/works.h"
+#include "analysis/blame/loaders.h"
 #include "base/add_members.h"
 
 namespace stallprof {
