@@ -71,8 +71,10 @@ class DirectoryWriter final : public Writer {
   void discard() override;
   std::int64_t bytesWritten() const override { return files_.bytesWritten(); }
   int error() const override { return error_; }
+  Notes takeNotes() override { return std::exchange(notes_, {}); }
 
  private:
+  void note(const Event& event);
   void writeFrames();
   void rollWhenFull();
   void fail(int error);
@@ -97,6 +99,7 @@ class DirectoryWriter final : public Writer {
   Nanos lastSync_{}, retryAt_{};
   Nanos droppedSince_{};
   std::uint64_t dropped_ = 0;
+  Notes notes_;
   std::optional<Event> end_;  // how the command ended: said even where nothing else can be
   int error_ = 0;             // why nothing is being written now; 0: all is well
   bool saidWhy_ = false;      // once a pause: the space kept for last words is small
@@ -108,11 +111,24 @@ void DirectoryWriter::put(const Event& event) {
   // Whatever a process of the job says that the time is.
   if (lastTick_ == Nanos{} || event.at <= lastTick_ + kAhead) clock_ = std::max(clock_, event.at);
   encoder_.note(event);
-  if (std::holds_alternative<CommandEnd>(event.payload)) end_ = event;
+  note(event);
   if (error_ != 0 && encoder_.bytes() >= kHeldBytes) return drop(1, event.at);
   if (!encoder_.pending()) begun_ = lastTick_;
   encoder_.encode(event);
   if (!encoder_.frames().empty()) writeFrames();
+}
+
+void DirectoryWriter::note(const Event& event) {
+  const Payload& payload = event.payload;
+  if (std::holds_alternative<CommandEnd>(payload))
+    end_ = event;
+  else if (const auto* loss = std::get_if<Loss>(&payload)) {
+    if (const auto kind = static_cast<std::size_t>(loss->kind); kind < notes_.losses.size())
+      notes_.losses[kind] += std::max<std::uint64_t>(loss->count, 1);
+  } else if ((std::holds_alternative<SourceState>(payload) ||
+              std::holds_alternative<Gap>(payload)) &&
+             notes_.events.size() < Notes::kMaxEvents)
+    notes_.events.push_back(event);
 }
 
 void DirectoryWriter::tick(Nanos now) {

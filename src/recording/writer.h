@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "event/event_out.h"
@@ -53,6 +56,14 @@ class Writer : public EventOut {
   [[nodiscard]] virtual std::int64_t bytesWritten() const = 0;
   // Why nothing is being written now, as storage.h names it; 0: all is well.
   [[nodiscard]] virtual int error() const = 0;
+
+  // What was put that is about the recorder itself, since the last call.
+  struct Notes {
+    static constexpr std::size_t kMaxEvents = 1024;
+    std::vector<Event> events;  // states of sources and gaps; more are left out
+    std::array<std::uint64_t, kLossNames.size()> losses{};
+  };
+  [[nodiscard]] virtual Notes takeNotes() = 0;
 };
 
 // Writer::create on another file system; `storage` must outlive the writer. For tests.

@@ -15,8 +15,12 @@ constexpr Nanos kTogether{12'500'000};
 
 }  // namespace
 
-SamplerLoop::SamplerLoop(unsigned hz, double share)
-    : governor_(kOneSecond / hz, share), pace_(governor_.pace()), cpuClock_(processCpu) {}
+SamplerLoop::SamplerLoop(unsigned hz, double share, std::optional<PauseSchedule> pauses)
+    : governor_(kOneSecond / hz, share),
+      pace_(governor_.pace()),
+      pauses_(std::move(pauses)),
+      clock_(stallprof::now),
+      cpuClock_(processCpu) {}
 
 void SamplerLoop::add(Sampler& sampler) {
   sampler.setPace(pace_);
@@ -25,6 +29,7 @@ void SamplerLoop::add(Sampler& sampler) {
 }
 
 Nanos SamplerLoop::nextDue() const {
+  if (paused()) return pauses_->due();
   Nanos next = Nanos::max();
   for (const Entry& entry : entries_) next = std::min(next, entry.due + late(*entry.sampler));
   return next;
@@ -89,7 +94,25 @@ void SamplerLoop::plan(Entry& entry, Nanos now) {
   entry.due = std::max(wanted, now + (follows(*entry.sampler) ? early(*entry.sampler) : Nanos(1)));
 }
 
+void SamplerLoop::notePace(Nanos now, const StepPace& pace) {
+  if (pauses_) pauses_->update(now, pace);
+}
+
+// A pause begins after a turn of the samplers, and ends before one.
 void SamplerLoop::step(Nanos now, EventOut& out) {
+  if (paused()) {
+    if (now < pauses_->due()) return;
+    resume(now, out);
+    return pauses_->turn(now);
+  }
+  sampleDue(now, out);
+  if (!pauses_ || now < pauses_->due()) return;
+  const Nanos begin = clock_();  // the turn took some time
+  pause(begin);
+  pauses_->turn(begin);
+}
+
+void SamplerLoop::sampleDue(Nanos now, EventOut& out) {
   for (Entry& entry : entries_) {
     if (now + early(*entry.sampler) < entry.due) continue;
     call(entry, now, out);
@@ -121,6 +144,7 @@ void SamplerLoop::resume(Nanos now, EventOut& out) {
 }
 
 void SamplerLoop::finish(Nanos now, EventOut& out) {
+  if (paused()) resume(now, out);
   for (Entry& entry : entries_) entry.sampler->finish(now, out);
   missedReportedAt_ = now - kOneSecond;
   reportMissed(now, out);

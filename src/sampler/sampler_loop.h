@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sampler/governor.h"
+#include "sampler/pause_schedule.h"
 #include "sampler/proc/sampler.h"
 
 namespace stallprof {
@@ -23,18 +25,21 @@ class SamplerLoop {
  public:
   static constexpr double kPartOfOne = 0.1;
   // `hz`: samples a second of an active thread, 1 to 1000: the pace the governor starts with.
-  // `share`: the budget of the recorder (Governor).
-  explicit SamplerLoop(unsigned hz, double share = Governor::kShare);
+  // `share`: the budget of the recorder (Governor). `pauses`: when nothing is sampled.
+  explicit SamplerLoop(unsigned hz, double share = Governor::kShare,
+                       std::optional<PauseSchedule> pauses = {});
   // Not owned; must outlive the loop. The first that leads does.
   void add(Sampler& sampler);
 
   [[nodiscard]] Nanos nextDue() const;
-  void step(Nanos now, EventOut& out);
-  // Nobody is sampled until resume(), and step() must not be called. All due times move by the
-  // length of the pause, and the governor does not count it: nothing is missed, and nothing caught
+  // Samples who is due, unless it is paused; begins and ends pauses. All due times move by the
+  // length of a pause, and the governor does not count it: nothing is missed, and nothing caught
   // up.
-  void pause(Nanos now);
-  void resume(Nanos now, EventOut& out);
+  void step(Nanos now, EventOut& out);
+  // What the job steps like, as far as is known: what pauses are planned by.
+  void notePace(Nanos now, const StepPace& pace);
+  // Nothing is sampled until nextDue().
+  [[nodiscard]] bool paused() const { return pauses_ && pauses_->paused(); }
   // The last call: every sampler gives what it holds back.
   void finish(Nanos now, EventOut& out);
 
@@ -42,8 +47,9 @@ class SamplerLoop {
   [[nodiscard]] std::uint32_t milliHz() const;
   // Where the job's CPU so far is read, for the budget; without it the job has less than a core.
   void setJobCpu(std::function<Nanos()> jobCpu) { jobCpu_ = std::move(jobCpu); }
-  // For tests: where the CPU of this process is read.
+  // For tests: where the CPU of this process and the time are read.
   void setCpuClock(std::function<Nanos()> clock) { cpuClock_ = std::move(clock); }
+  void setClock(std::function<Nanos()> clock) { clock_ = std::move(clock); }
 
  private:
   struct Entry {
@@ -57,6 +63,9 @@ class SamplerLoop {
   // How far off its time another's turn serves for a sampler.
   [[nodiscard]] Nanos early(const Sampler& sampler) const;
   [[nodiscard]] Nanos late(const Sampler& sampler) const;
+  void sampleDue(Nanos now, EventOut& out);
+  void pause(Nanos now);
+  void resume(Nanos now, EventOut& out);
   void call(Entry& entry, Nanos now, EventOut& out);
   void plan(Entry& entry, Nanos now);
   [[nodiscard]] Nanos jitter(Nanos most);
@@ -67,7 +76,8 @@ class SamplerLoop {
   const Sampler* leader_ = nullptr;
   Governor governor_;
   Pace pace_;
-  std::function<Nanos()> cpuClock_, jobCpu_;
+  std::optional<PauseSchedule> pauses_;
+  std::function<Nanos()> clock_, cpuClock_, jobCpu_;
   Nanos governedAt_{-1}, cpuThen_{}, pacedThen_{}, jobThen_{}, missedReportedAt_{};
   Nanos pausedAt_{}, pausedCpu_{}, paused_{};  // of the pause; all of them since governedAt_
   std::uint64_t missed_ = 0, random_ = 0x9E3779B97F4A7C15ull;

@@ -13,7 +13,6 @@
 #include "sampler/processes/process_tree.h"
 #include "sampler/processes/task_events.h"
 #include "sampler/python/python_sampler.h"
-#include "sampler/sampler_loop.h"
 #include "sampler/thread_sampler.h"
 
 namespace stallprof {
@@ -45,8 +44,9 @@ struct JobWatch::Parts {
         calls(kRoot),
         gpus(kRoot, &tree),
         natives(kRoot, tree, options.python ? &stacks : nullptr),
-        loop(options.hz, options.budget / 100),
-        pauses(PauseSchedule::shareAsked(), static_cast<std::uint64_t>(now().count())) {
+        loop(
+            options.hz, options.budget / 100,
+            PauseSchedule(PauseSchedule::shareAsked(), static_cast<std::uint64_t>(now().count()))) {
     // The tree first: the others follow what it found.
     for (Sampler* sampler :
          std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &hook, &siblings,
@@ -72,7 +72,6 @@ struct JobWatch::Parts {
   NativeSampler natives;
   CounterSampler counters;
   SamplerLoop loop;
-  PauseSchedule pauses;
 };
 
 JobWatch::JobWatch(pid_t command, const LaunchOptions& options, Nanos attachedAt)
@@ -106,42 +105,16 @@ void JobWatch::arm(EventOut& out) {
   if (!options_.python)
     emitSource(out, now(), "python_stacks", Coverage::kAbsent, "switched off with --no-python");
   emitSource(out, now(), "tier", Coverage::kFull, hostTier(probe));
-  step(now(), out);
+  loop().step(now(), out);
 }
 
 void JobWatch::expectHook(const std::string& events, const std::string& directory) {
   parts_->hook.expect(events, directory);
 }
 
-bool JobWatch::paused() const { return parts_->pauses.paused(); }
-
-void JobWatch::notePace(Nanos t, const StepPace& pace) { parts_->pauses.update(t, pace); }
-
-Nanos JobWatch::nextDue() const { return paused() ? parts_->pauses.due() : parts_->loop.nextDue(); }
-
-// A pause begins after a turn of the samplers, and ends before one.
-void JobWatch::step(Nanos t, EventOut& out) {
-  PauseSchedule& pauses = parts_->pauses;
-  if (paused()) {
-    if (t < pauses.due()) return;
-    parts_->loop.resume(t, out);
-    return pauses.turn(t);
-  }
-  parts_->loop.step(t, out);
-  if (t < pauses.due()) return;
-  const Nanos begin = now();  // the turn took some time
-  parts_->loop.pause(begin);
-  pauses.turn(begin);
-}
-
-void JobWatch::finish(Nanos t, EventOut& out) {
-  if (paused()) parts_->loop.resume(t, out);
-  parts_->loop.finish(t, out);
-}
+SamplerLoop& JobWatch::loop() { return parts_->loop; }
 
 void JobWatch::nameNative(Nanos t, EventOut& out) const { parts_->natives.namePlaces(t, out); }
-
-std::uint32_t JobWatch::milliHz() const { return parts_->loop.milliHz(); }
 
 EventMemory::Identities JobWatch::identities() {
   ProcessTree& tree = parts_->tree;

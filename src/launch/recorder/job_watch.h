@@ -10,12 +10,12 @@
 #include "event/event_out.h"
 #include "launch/setup/options.h"
 #include "recording/memory/ring.h"
-#include "sampler/pause_schedule.h"
+#include "sampler/sampler_loop.h"
 
 namespace stallprof {
 
-// Every sampler of a run, made for one command: the only file of the launcher that knows them by
-// name.
+// Every sampler of a run, made for one command, in a loop that calls them: the only file of the
+// launcher that knows them by name.
 class JobWatch {
  public:
   // `attachedAt`: the command runs already, and nothing is known of it before; 0: it is held.
@@ -29,21 +29,13 @@ class JobWatch {
   // While the command is still held: opens the inherited task events on it, and samples it once.
   // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);
-  [[nodiscard]] Nanos nextDue() const;
-  // What the job steps like, as far as is known: what pauses are planned by.
-  void notePace(Nanos now, const StepPace& pace);
-  // Nothing is sampled until nextDue().
-  [[nodiscard]] bool paused() const;
-  void step(Nanos now, EventOut& out);
-  // The command ended: what samplers still hold back.
-  void finish(Nanos now, EventOut& out);
-  // After that, for half a second at most: the names of the native code that was sampled.
+  [[nodiscard]] SamplerLoop& loop();
+  // After loop().finish(), for half a second at most: the names of the native code that was sampled.
   void nameNative(Nanos now, EventOut& out) const;
 
   [[nodiscard]] EventMemory::Identities identities();
   // Processes of the job still running, the command's own not counted.
   [[nodiscard]] std::int64_t outlived() const;
-  [[nodiscard]] std::uint32_t milliHz() const;
 
  private:
   struct Parts;

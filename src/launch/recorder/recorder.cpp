@@ -87,7 +87,7 @@ class Recorder {
   RecorderPlan plan_;
   Control control_;
   std::unique_ptr<Writer> writer_;
-  std::unique_ptr<RecorderLog> log_;  // where all events go; on to the writer
+  std::unique_ptr<RecorderLog> log_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<EventMemory> memory_;
   std::unique_ptr<ActivityMemory> activity_;
@@ -117,7 +117,7 @@ bool Recorder::prepare() {
   }
   writer_ = std::move(writer).value();
   log_ = std::make_unique<RecorderLog>(*writer_, plan_);
-  progress_ = std::make_unique<Progress>(*log_, namesOf(plan_.options.overrides),
+  progress_ = std::make_unique<Progress>(*writer_, namesOf(plan_.options.overrides),
                                          plan_.options.progressEvery > Nanos(0));
   nextProgress_ = now() + plan_.options.progressEvery;
   ControlMessage ready{ControlMessage::Kind::kReady};
@@ -158,14 +158,14 @@ std::string Recorder::prepareActivity() {
 }
 
 void Recorder::source(std::string_view name, Coverage state, std::string_view why) {
-  emitSource(*log_, now(), name, state, why);
+  emitSource(*writer_, now(), name, state, why);
 }
 
 void Recorder::run() {
   planned_ = now();
   while (!done_) {
     const Nanos t = now();
-    clocks_.sample({t, realtimeNow(), boottimeNow()}, planned_, *log_);
+    clocks_.sample({t, realtimeNow(), boottimeNow()}, planned_, *writer_);
     work(t);
     readMessages();
     if (control_.closed() && !std::exchange(orphaned_, true))
@@ -181,7 +181,7 @@ void Recorder::run() {
 
 Nanos Recorder::nextDue() const {
   Nanos due = std::min(nextDrain_, nextUsage_) + (watch_ ? kMaxDelay : Nanos(0));
-  if (watch_) due = std::min(due, watch_->nextDue());
+  if (watch_) due = std::min(due, watch_->loop().nextDue());
   return due;
 }
 
@@ -226,7 +226,7 @@ void Recorder::handle(const ControlMessage& message) {
     case ControlMessage::Kind::kSignal:
       log_->write(LogLevel::kDebug, "signal " + std::to_string(message.number) +
                                         (message.flag ? ": passed on" : ": the command has it"));
-      return log_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
+      return writer_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
     case ControlMessage::Kind::kEnded:
       (message.flag ? end_.signal : end_.exitCode) = message.number;
       endedAt_ = Nanos(message.wide);
@@ -249,15 +249,15 @@ void Recorder::watchCommand(pid_t command) {
   const Result<std::string> hook = findHook();
   if (memory_ && plan_.noHook.empty())
     watch_->expectHook(memory_->path(plan_.manifest.recorderPid), hook.ok() ? hook.value() : "");
-  watch_->arm(*log_);
+  watch_->arm(*writer_);
   identities_ = watch_->identities();
   control_.send({ControlMessage::Kind::kArmed});
 }
 
 void Recorder::work(Nanos t) {
-  if (watch_ && t >= watch_->nextDue()) watch_->step(t, *log_);
+  if (watch_ && t >= watch_->loop().nextDue()) watch_->loop().step(t, *writer_);
   // Now, too, what would be overdue when the samplers are due again.
-  const Nanos next = watch_ ? watch_->nextDue() - kMaxDelay : Nanos(0);
+  const Nanos next = watch_ ? watch_->loop().nextDue() - kMaxDelay : Nanos(0);
   if (t >= nextDrain_ || next > nextDrain_) drain(t);
   if (t >= nextUsage_ || next > nextUsage_) {
     reportUsage(t);
@@ -272,13 +272,14 @@ void Recorder::work(Nanos t) {
 void Recorder::drain(Nanos t) {
   const std::uint64_t before = progress_->taken();
   if (memory_ && watch_) memory_->drain(t, identities_, *progress_);
-  if (activity_ && watch_) activity_->drain(t, identities_, *log_);
-  if (watch_) watch_->notePace(t, progress_->pace());
+  if (activity_ && watch_) activity_->drain(t, identities_, *writer_);
+  if (watch_) watch_->loop().notePace(t, progress_->pace());
   endCommand(t);
   writer_->tick(t);
+  log_->writeNotes();
   const auto came = static_cast<Nanos::rep>(progress_->taken() - before);
   const bool few = !activity_ && came * kFewEach < t - std::exchange(drained_, t);
-  const Nanos every = few && watch_ && watch_->paused() ? kDrainPaused : kDrainEvery;
+  const Nanos every = few && watch_ && watch_->loop().paused() ? kDrainPaused : kDrainEvery;
   nextDrain_ = t + (commandFd_.valid() ? every : std::min(every, kAskEvery));
 }
 
@@ -312,22 +313,22 @@ void Recorder::reportUsage(Nanos t) {
   usage.residentBytes = residentBytes();
   usage.peakBytes = peakResidentBytes();
   usage.writtenBytes = writer_->bytesWritten();
-  usage.milliHz = watch_ ? watch_->milliHz() : 0;
+  usage.milliHz = watch_ ? watch_->loop().milliHz() : 0;
   usage.pid = plan_.manifest.recorderPid;
-  log_->emit(t, usage);
+  writer_->emit(t, usage);
   log_->update(t, usage);
 }
 
 void Recorder::finish() {
   const Nanos t = now();
   if (watch_) {
-    watch_->finish(t, *log_);
+    watch_->loop().finish(t, *writer_);
     if (memory_) memory_->drain(t, identities_, *progress_);
-    if (activity_) activity_->finish(t, identities_, *log_);
+    if (activity_) activity_->finish(t, identities_, *writer_);
     end_.outlived = watch_->outlived();
   }
   reportUsage(t);
-  log_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
+  writer_->emit(endedAt_ == Nanos(0) ? t : endedAt_, end_);
   if (memory_) memory_->close();
   if (activity_) activity_->close();
   nameNative(t);
@@ -342,7 +343,7 @@ void Recorder::finish() {
 // Last, and when all else is on the disk: a file may lie on one that hangs.
 void Recorder::nameNative(Nanos t) {
   writer_->flush();
-  if (watch_ && writer_->error() == 0) watch_->nameNative(t, *log_);
+  if (watch_ && writer_->error() == 0) watch_->nameNative(t, *writer_);
 }
 
 void Recorder::discard() {

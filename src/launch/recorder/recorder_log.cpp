@@ -49,19 +49,22 @@ void RecorderLog::writeStart(const RecorderPlan& plan) {
   log_.write(LogLevel::kInfo, text);
 }
 
-void RecorderLog::put(const Event& event) {
-  writer_.put(event);
+void RecorderLog::writeNotes() {
+  const Writer::Notes notes = writer_.takeNotes();
+  for (const Event& event : notes.events) writeNote(event);
+  for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i] += notes.losses[i];
+}
+
+void RecorderLog::writeNote(const Event& event) {
   if (const auto* source = std::get_if<SourceState>(&event.payload)) {
-    const std::string why(textOf(source->why));
-    log_.write(LogLevel::kInfo, "source " + std::string(textOf(source->source)) + ": " +
+    const std::string why(writer_.textOf(source->why));
+    log_.write(LogLevel::kInfo, "source " + std::string(writer_.textOf(source->source)) + ": " +
                                     std::string(nameOf(source->state)) +
                                     (why.empty() ? "" : ", " + why));
   } else if (const auto* gap = std::get_if<Gap>(&event.payload)) {
     char length[32];
     std::snprintf(length, sizeof length, "gap of %.3f s", seconds(gap->duration));
-    log_.write(LogLevel::kWarning, length + (": " + std::string(textOf(gap->why))));
-  } else if (const auto* loss = std::get_if<Loss>(&event.payload)) {
-    losses_[static_cast<std::size_t>(loss->kind)] += std::max<std::uint64_t>(loss->count, 1);
+    log_.write(LogLevel::kWarning, length + (": " + std::string(writer_.textOf(gap->why))));
   }
 }
 
@@ -76,6 +79,7 @@ void RecorderLog::writeLosses() {
 }
 
 void RecorderLog::update(Nanos now, const RecorderUsage& usage) {
+  writeNotes();
   if (log_.writes(LogLevel::kTrace)) {
     char text[128];
     std::snprintf(text, sizeof text, "used %.3f s of CPU, %.1f MB of memory; %lld bytes recorded",
@@ -100,6 +104,7 @@ void RecorderLog::update(Nanos now, const RecorderUsage& usage) {
 }
 
 void RecorderLog::end(const CommandEnd& end) {
+  writeNotes();
   writeLosses();
   std::string how = "the end of the command was not seen";
   if (end.signal > 0) how = "the command was ended by signal " + std::to_string(end.signal);

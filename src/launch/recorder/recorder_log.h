@@ -2,27 +2,25 @@
 #pragma once
 
 #include <array>
-#include <string>
+#include <cstdint>
+#include <string_view>
 
-#include "event/event_out.h"
 #include "launch/recorder/recorder.h"
 #include "launch/setup/log.h"
 #include "recording/writer.h"
 
 namespace stallprof {
 
-// Stands between everything in the recorder that emits events and the writer, and writes to the log
-// what of them is about the recorder itself: the sources' states, gaps and losses. The recorder
-// adds the start, the end, and once a second what it is at. One thread.
-class RecorderLog final : public EventOut {
+// The recorder's log: what the writer noted of its events that is about the recorder itself (the
+// states of sources, gaps and losses), the start, the end, and once a second what the recorder is
+// at. One thread.
+class RecorderLog {
  public:
   // `writer` must outlive this. Opens the log in its directory.
   RecorderLog(Writer& writer, const RecorderPlan& plan);
 
-  StringId intern(std::string_view text) override { return writer_.intern(text); }
-  std::string_view textOf(StringId id) const override { return writer_.textOf(id); }
-  void put(const Event& event) override;
-
+  // States of sources, and gaps, that were put since the last call.
+  void writeNotes();
   // Once a second: what the recorder costs, a change of the sampling rate, losses (one line a
   // minute at the most), a disk that takes nothing.
   void update(Nanos now, const RecorderUsage& usage);
@@ -31,6 +29,7 @@ class RecorderLog final : public EventOut {
 
  private:
   void writeStart(const RecorderPlan& plan);
+  void writeNote(const Event& event);
   void writeLosses();
 
   Writer& writer_;
