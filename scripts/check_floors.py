@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks every #include against the floors table of src/README.md, and that heavy headers stay in their one file.
+"""Checks every #include against the floors table of src/README.md, that heavy headers stay in their one file, and
+that the files which that page names are there.
 
 The table is the only place that says what may include what. Exits 1 with one line a breach."""
 
@@ -66,9 +67,17 @@ def breaches(path, table):
                 yield f"{relative}:{number}: {folder} may not include {target}"
 
 
+def missing_files():
+    """Files named by src/README.md, by their path below src/ or the root, that are not there."""
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:h|cpp|c|py|md|toml|txt))`", (ROOT / "src/README.md").read_text())
+    for name in dict.fromkeys(named):
+        if not (ROOT / "src" / name).exists() and not (ROOT / name).exists():
+            yield f"src/README.md names {name}, which is not there"
+
+
 def main():
     table = floors()
-    found = []
+    found = list(missing_files())
     for path in sorted((ROOT / "src").rglob("*")):
         name = path.relative_to(ROOT / "src").as_posix()
         if path.suffix in (".h", ".cpp", ".c") and path.parent.relative_to(ROOT / "src").as_posix() not in table:

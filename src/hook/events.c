@@ -24,7 +24,7 @@
 #include "hook/batches.h"
 #include "hook/jitted.h"
 #include "hook/loops.h"
-#include "recording/memory/event_writer.h"
+#include "recording/memory/event_memory.h"
 
 static struct stallprof_event_writer writer;
 static __thread uint32_t threadId; /* as the recorder has it, once asked */

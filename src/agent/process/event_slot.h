@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "recording/memory/event_writer.h"
+#include "recording/memory/event_memory.h"
 
 namespace stallprof::agent {
 

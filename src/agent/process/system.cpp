@@ -15,7 +15,7 @@
 #include <atomic>
 
 #include "agent/process/old_glibc.h"
-#include "recording/memory/event_writer.h"
+#include "recording/memory/event_memory.h"
 
 namespace stallprof::agent {
 namespace {

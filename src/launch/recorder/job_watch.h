@@ -30,7 +30,8 @@ class JobWatch {
   // Where it runs already: what can be opened on every thread that it has by now.
   void arm(EventOut& out);
   [[nodiscard]] SamplerLoop& loop();
-  // After loop().finish(), for half a second at most: the names of the native code that was sampled.
+  // After loop().finish(), for half a second at most: the names of the native code that was
+  // sampled.
   void nameNative(Nanos now, EventOut& out) const;
 
   [[nodiscard]] EventMemory::Identities identities();

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "event/event.h"
-#include "recording/memory/event_writer.h"
+#include "recording/memory/event_memory.h"
 #include "recording/memory/sealed_memory.h"
 
 namespace stallprof {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "recording/memory/event_writer.h"
-
 #include <unistd.h>
 
 #include <string>
 
+#include "recording/memory/event_memory.h"
 #include "recording/memory/ring.h"
 #include "ring_writer.h"
 #include "sample_events.h"
