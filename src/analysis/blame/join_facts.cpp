@@ -72,6 +72,8 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
              &F::stepLockWaits, &F::lockBeside, &F::lockProducers, &F::lockOthers, &F::openingFiles,
              &F::readingFiles, &F::trainerTime, &F::drawing, &F::releasing, &F::compilations,
              &F::predicting, &F::predictions, &F::lockWaits>(all, part);
+  for (const auto lock : {&F::lockOfData, &F::lockOfCompute})
+    addMembers<&F::LockShare::samples, &F::LockShare::held>(all.*lock, part.*lock);
   for (const auto sum : {&F::trainer, &F::ownIdle, &F::lockWanted}) (all.*sum).join(part.*sum);
   for (std::size_t i = 0; i < all.overheads.size(); ++i) all.overheads[i] += part.overheads[i];
   all.lockThreads = std::max(all.lockThreads, part.lockThreads);

@@ -112,6 +112,14 @@ struct StackFacts {
   double inLongGaps = 0;  // of these: in DeviceFacts::longGaps
   double ownPython = 0;   // in steps: its own line, running, with the interpreter's lock
   double gilKnown = 0;    // in steps: samples that know the lock
+  // Of the trainer's samples in steps, and where no evidence of the hook names the time: those that
+  // know the lock, and of these the ones that hold it; where they make data, and where they
+  // compute.
+  struct LockShare {
+    double samples = 0, held = 0;
+    [[nodiscard]] double ratio() const { return samples > 0 ? held / samples : 0; }
+  };
+  LockShare lockOfData, lockOfCompute;
   // In steps, and in fetches of its own: samples without a core or blocked, and of those the ones
   // that wait for the lock.
   SampleSum ownIdle;

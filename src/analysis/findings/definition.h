@@ -52,8 +52,8 @@ struct ExplainPage {
   std::string_view note{};  // what else there is to know
 };
 
-// What a rule may offer, at most seven.
-using Offers = std::array<const AdviceDefinition*, 8>;
+// What a rule may offer, at most nine.
+using Offers = std::array<const AdviceDefinition*, 10>;
 template <typename... Definitions>
 constexpr Offers offers(const Definitions&... each) {
   return {&each...};

@@ -159,12 +159,9 @@ constexpr PerFramework kProcesses = {
     "Grain, or PyTorch's DataLoader", ""};
 
 std::string loadAheadText(const AdviceContext& c) {
-  const Framework framework = frameworkOf(c);
-  const std::string_view processes =
-      framework == Framework::kUnknown ? "a ProcessPoolExecutor" : kProcesses.of(framework);
   return "Make batches ahead" + atLine(c.finding.where) +
          ": in a thread with a queue of a few batches" +
-         (c.withoutPython() ? "" : ", or in processes (" + std::string(processes) + ")") +
+         (c.withoutPython() ? "" : ", or in processes (" + std::string(processesFor(c)) + ")") +
          ", so that the next one is made while this one is computed.";
 }
 
@@ -327,6 +324,11 @@ Advice cheaperBatches(const Evidence& e) {
                                 "half of the CPU time of a batch, at most nine tenths, can be "
                                 "spent once before training"),
                   "a second copy of the data, often larger; only steps without randomness move");
+}
+
+std::string_view processesFor(const AdviceContext& c) {
+  const Framework framework = frameworkOf(c);
+  return framework == Framework::kUnknown ? "a ProcessPoolExecutor" : kProcesses.of(framework);
 }
 
 Advice loadAhead(const Evidence& e) {

@@ -35,6 +35,8 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequent
 // Samples of tensors that lie in memory are only gathered: then by whole batches; else what can be
 // done once before training.
 [[nodiscard]] Advice cheaperBatches(const Evidence& e);
+// What makes batches in other processes, by the run's framework: "PyTorch's DataLoader".
+[[nodiscard]] std::string_view processesFor(const AdviceContext& c);
 // Where the training thread makes its batches itself.
 [[nodiscard]] Advice loadAhead(const Evidence& e);
 [[nodiscard]] Advice moreCores(const Evidence& e);

@@ -87,6 +87,24 @@ TEST_CASE("own lines and arrays of a function that reads, beside a known model, 
   for (const Finding& f : a.findings) CHECK(f.id != "compute.python_overhead");
 }
 
+TEST_CASE("code that holds the interpreter's lock while it makes data is sent to other processes") {
+  const auto adviceWith = [](const std::string& gil, const std::string& step = "holds") {
+    const Analysis a = analyze(
+        test::traceOf(test::kTrainer + kReadFrames + "repeat 200 every 100ms\n" +
+                      "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                      seen(10, 5, 5, gil) + seen(60, 4, 4, step) +
+                      "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    const Finding* found = test::find(a, "transform.in_process");
+    REQUIRE(found);
+    REQUIRE(found->advice.size() == 1);
+    return found->advice[0].id;
+  };
+  CHECK(adviceWith("holds") == "load_in_processes");
+  CHECK(adviceWith("released") == "load_ahead");
+  CHECK(adviceWith("holds", "released") == "load_ahead");  // long operators: both at once
+  CHECK(adviceWith("unknown") == "load_ahead");
+}
+
 TEST_CASE("without a model that rules know, nothing distinguishes preparing from computing") {
   const Analysis a = trained(7);
   REQUIRE(a.breakdown.phase.has_value());

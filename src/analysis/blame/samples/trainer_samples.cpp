@@ -179,6 +179,13 @@ void TrainerSamples::count(const StackLabel& label, const Place& place, const Sa
   if (place.open() && seen.phase == Phase::kCompute && computes(label, sample))
     facts_.modelTime += weight;
   if (place.gap) facts_.gap.add(seen.phase, sample.stack, weight);
+  const bool data = seen.phase == Phase::kTransform;
+  if (place.open() && !seen.waits && sample.stack->gil != Gil::kUnknown &&
+      (data || seen.phase == Phase::kCompute)) {
+    StackFacts::LockShare& lock = data ? facts_.lockOfData : facts_.lockOfCompute;
+    ++lock.samples;
+    lock.held += sample.stack->gil == Gil::kHolds;
+  }
   countLine(seen.phase, sample);
 }
 

@@ -24,6 +24,19 @@ const AdviceDefinition kOutOfPython{
              "while the step before is computed.";
     }};
 
+constexpr double kLocked = 0.80;     // of the time in which data are made
+constexpr double kFewLocked = 20;    // samples: fewer say too little
+constexpr double kUnlocked = 0.15;   // of a step's computing: below, other threads have the lock
+constexpr double kLongStep = 20e-3;  // of computing: four times what a thread may keep the lock for
+
+const AdviceDefinition kLoadInProcesses{
+    "load_in_processes", {}, [](const AdviceContext& c) {
+      return "Make this code cheaper, or make batches ahead in other processes" +
+             atLine(c.finding.where) + " (" + std::string(processesFor(c)) +
+             "). A thread gains little here: this code holds Python's lock, which the step needs "
+             "as well.";
+    }};
+
 const AdviceDefinition kIntoLoader{
     "into_loader",
     "Move this into the data set or the loader's collate_fn, so that its workers do it while the "
@@ -47,6 +60,14 @@ std::string pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
   return line->rule;
 }
 
+// While a thread makes data the step computes, unless both want the interpreter's lock: a thread
+// keeps it for 5 ms (sys.getswitchinterval()) while the step waits for it after each operator.
+bool threadGains(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  if (s.lockOfData.samples < kFewLocked || s.lockOfData.ratio() < kLocked) return true;
+  return s.lockOfCompute.ratio() < kUnlocked && e.compute * e.perStep > kLongStep;
+}
+
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
 // no thread beside it does.
 Maybe<Finding> withoutLoader(const Evidence& e) {
@@ -67,7 +88,13 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   if (pointAtMaking(f, e, phase) == kEnvironment)
     return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
                                    {}, "the model learns from other episodes than before")});
-  return withAdvice(f, {loadAhead(e)});
+  if (phase != Phase::kTransform || threadGains(e)) return withAdvice(f, {loadAhead(e)});
+  const StackFacts& s = e.trainer.stacks;
+  addEvidence(f, "making data holds the interpreter's lock {} of its time, the step {}",
+              {ratioWord(s.lockOfData.ratio()), ratioWord(s.lockOfCompute.ratio())});
+  return withAdvice(
+      f, {adviceOf(kLoadInProcesses, {"code", "loading", "in the loop", "in processes"}, {},
+                   "batches are copied between processes")});
 }
 
 // The loader's batches are not what the model gets: the loop goes on with them.
@@ -124,8 +151,8 @@ Maybe<Finding> inProcess(const Evidence& e) {
 
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
-    offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kIntoLoader, kOutOfPython,
-           kSeveralEnvironments, kCheaperSampler),
+    offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kLoadInProcesses,
+           kIntoLoader, kOutOfPython, kSeveralEnvironments, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The loader has no workers, or the loop goes on with its batches: the training process
@@ -139,7 +166,7 @@ extern const FindingDefinition kInProcess(
          R"(- num_workers=N with persistent_workers=True, within cores and memory. On one core: cheaper work.
   Of a TensorDataset whole batches, of a sampler an epoch's indices at once, as arrays.
 - What the loop itself does with a batch: into the data set or collate_fn, for the workers.
-- No loader: the next batch in a thread; Python under tf.data: processes; several environments.)",
+- No loader: the next batch in a thread, or in processes (Python under tf.data too); environments.)",
      .wrong = R"(batches are tiny (under a millisecond): handing them between processes costs
   more than it saves, and the predicted gain says so. Datasets that cannot be pickled need the
   fork start method. Data on a device cannot be made in workers.)"});
