@@ -9,28 +9,18 @@ namespace {
 
 constexpr std::size_t kLongestCommand = 1200;
 
-struct Verdicts {
-  std::string headline, reason, gain;
-};
-
-// The verdict's sentence in three sizes.
-Verdicts verdictsOf(const Analysis& a) {
-  const Verdict& v = a.verdict;
-  if (v.healthy.value_or(false))
-    return {"Nothing to fix in the input pipeline",
-            v.boundBy == "unknown" ? "" : "The run is " + v.boundBy + "-bound.", ""};
-  if (v.boundBy == "unknown") {
-    std::string reason = verdictText(a);
-    if (const std::size_t colon = reason.find(": "); colon != std::string::npos)
-      reason.erase(0, colon + 2);
-    return {"No verdict", "Because " + reason, ""};
+// What stands below the headline, without the gain.
+std::string leadText(const VerdictParts& verdict) {
+  if (verdict.reason.empty()) return {};
+  switch (verdict.kind) {
+    case VerdictParts::Kind::kHealthy:
+      return "The run is " + verdict.reason + ".";
+    case VerdictParts::Kind::kWithheld:
+      return "Because " + verdict.reason + ".";
+    case VerdictParts::Kind::kBound:
+      break;
   }
-  Verdicts out{boundText(a), "", ""};
-  if (a.findings.empty()) return out;
-  out.reason = a.findings[0].title + ".";
-  if (v.boundBy == "mixed") out.reason += " Finding 2 weighs about the same.";
-  if (const std::string fix = fixText(a.findings[0]); !fix.empty()) out.gain = " " + fix;
-  return out;
+  return verdict.reason + "." + (verdict.secondAlike ? " Finding 2 weighs about the same." : "");
 }
 
 template <class Big>
@@ -126,7 +116,7 @@ void headSection(Html& html, const Analysis& a) {
 
 void verdictSection(Html& html, const Analysis& a, const PresentOptions& options) {
   whatRan(html, a, options);
-  const Verdicts words = verdictsOf(a);
+  const VerdictParts verdict = verdictParts(a);
   {
     const auto block = html.open("div", {{"class", "verdict"}, {"id", "verdict"}});
     {
@@ -140,9 +130,10 @@ void verdictSection(Html& html, const Analysis& a, const PresentOptions& options
       }
     }
     html.add("h1", {{"data-path", "verdict.bound_by"}, {"data-value", a.verdict.boundBy}},
-             words.headline);
-    if (!words.reason.empty() || !words.gain.empty())
-      html.add("p", {{"class", "lead"}}, shortened(words.reason, 400) + words.gain);
+             verdict.headline);
+    const std::string gain = verdict.gain.empty() ? "" : " " + verdict.gain;
+    if (const std::string lead = leadText(verdict); !lead.empty())
+      html.add("p", {{"class", "lead"}}, shortened(lead, 400) + gain);
   }
   for (const std::string& warning : warnings(a)) html.add("p", {{"class", "alert"}}, warning);
   tiles(html, a);

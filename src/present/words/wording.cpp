@@ -196,23 +196,39 @@ std::string unexplainedAt(const Analysis& a) {
   return {};
 }
 
-std::string verdictText(const Analysis& a) {
+VerdictParts verdictParts(const Analysis& a) {
+  using Kind = VerdictParts::Kind;
   const Verdict& v = a.verdict;
-  const std::string sure = " (" + std::string(nameOf(v.confidence)) + " confidence)";
-  if (v.healthy.value_or(false)) {
-    const std::string bound = v.boundBy == "unknown" ? "" : ": " + v.boundBy + "-bound";
-    return "Nothing to fix in the input pipeline" + bound + sure + ".";
+  const bool known = v.boundBy != "unknown";
+  if (v.healthy.value_or(false))
+    return {Kind::kHealthy, "Nothing to fix in the input pipeline",
+            known ? v.boundBy + "-bound" : ""};
+  if (!known)
+    return {Kind::kWithheld, "No verdict",
+            noVerdictReason(v.withheld.value_or(NoVerdict{})) + unexplainedAt(a)};
+  VerdictParts parts{Kind::kBound, boundText(a)};
+  if (a.findings.empty()) return parts;
+  parts.reason = a.findings[0].title;
+  parts.gain = fixText(a.findings[0]);
+  parts.secondAlike = v.boundBy == "mixed";
+  return parts;
+}
+
+std::string verdictText(const Analysis& a) {
+  const VerdictParts parts = verdictParts(a);
+  const std::string sure = " (" + std::string(nameOf(a.verdict.confidence)) + " confidence)";
+  const std::string reason = parts.reason.empty() ? "" : ": " + parts.reason;
+  switch (parts.kind) {
+    case VerdictParts::Kind::kHealthy:
+      return parts.headline + reason + sure + ".";
+    case VerdictParts::Kind::kWithheld:
+      return parts.headline + reason + ".";
+    case VerdictParts::Kind::kBound:
+      break;
   }
-  if (v.boundBy == "unknown")
-    return "No verdict: " + noVerdictReason(v.withheld.value_or(NoVerdict{})) + unexplainedAt(a) +
-           ".";
-  const bool mixed = v.boundBy == "mixed";
-  std::string text = boundText(a) + sure;
-  if (a.findings.empty()) return text + ".";
-  text += mixed ? ": findings 1 and 2 weigh about the same. 1: " : ": ";
-  text += a.findings[0].title + ".";
-  const std::string fix = fixText(a.findings[0]);
-  return fix.empty() ? text : text + " " + fix;
+  return parts.headline + sure +
+         (parts.secondAlike ? ": findings 1 and 2 weigh about the same. 1" : "") + reason + "." +
+         (parts.gain.empty() ? "" : " " + parts.gain);
 }
 
 std::string slowdownText(const Slowdown& slowdown) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,17 @@ struct FindingRow {
 // What shares are of: "of the window", or the same.
 [[nodiscard]] std::string windowText(const Breakdown& b);
 [[nodiscard]] std::string boundText(const Analysis& a);  // where there is a verdict
+// The verdict in parts, for whoever sets them apart; `verdictText` is their one sentence.
+struct VerdictParts {
+  enum class Kind : std::uint8_t { kHealthy, kWithheld, kBound };
+  Kind kind = Kind::kWithheld;
+  std::string headline;      // "Transform-bound", "No verdict"
+  std::string reason{};      // the first finding's title; a clause: why there is no verdict;
+                             // "compute-bound", of a healthy run. May be empty
+  std::string gain{};        // a sentence, or empty
+  bool secondAlike = false;  // the second finding weighs about the same
+};
+[[nodiscard]] VerdictParts verdictParts(const Analysis& a);
 [[nodiscard]] std::string verdictText(const Analysis& a);
 [[nodiscard]] std::string noVerdictReason(const NoVerdict& reason);  // a clause
 [[nodiscard]] std::string slowdownText(const Slowdown& slowdown);
