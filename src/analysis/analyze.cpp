@@ -216,6 +216,7 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   }
   Judgement& judgement = chosen.judgement;
   out.verdict = judgement.verdict;
+  placeUnexplained(out.verdict, out.lines);
   out.ceilings = std::move(judgement.ceilings);
   out.findings = std::move(judgement.findings);
   measureCeiling(out);

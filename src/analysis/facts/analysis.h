@@ -189,6 +189,7 @@ struct NoVerdict {
   };
   Why why = Why::kNoSteps;
   double value = 0, limit = 0;  // steps; samples; share of the window; share of the cores
+  SourceLine at{};  // kUnexplained: the line of the loop with most of that; else unknown
 };
 
 struct Verdict {
@@ -197,7 +198,13 @@ struct Verdict {
   Confidence confidence = Confidence::kLow;
   Maybe<double> stallRatio, auRatio;
   Maybe<NoVerdict> withheld = NoVerdict{};  // null where `boundBy` is a verdict
-  std::vector<int> tied{};  // ranks with a score within 10 % of rank 1's, it included; or empty
+  std::vector<int> tied{};    // ranks with a score within 10 % of rank 1's, it included; or empty
+  bool computesHalf = false;  // of the time, at least
+  // The phase of the first fix may take a small part of the time: a step that is three quarters
+  // compute is not to be called load-bound.
+  [[nodiscard]] bool mostlyComputes() const {
+    return computesHalf && boundBy != "compute" && boundBy != "host" && boundBy != "unknown";
+  }
 };
 
 struct Ceiling {

@@ -88,4 +88,14 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   return j;
 }
 
+void placeUnexplained(Verdict& verdict, const std::vector<LineInfo>& lines) {
+  Maybe<NoVerdict>& reason = verdict.withheld;
+  if (!reason || reason->why != NoVerdict::Why::kUnexplained) return;
+  const auto most = std::find_if(lines.begin(), lines.end(), [&](const LineInfo& line) {
+    return (line.phase == Phase::kUnknown || line.phase == Phase::kOther) &&
+           2 * line.ratio > reason->value;
+  });
+  if (most != lines.end()) reason->at = most->where;
+}
+
 }  // namespace stallprof

@@ -20,4 +20,8 @@ struct Judgement {
 };
 [[nodiscard]] Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
 
+// For a verdict that is withheld because too much is unexplained: the line of the loop at which
+// more than half of that is.
+void placeUnexplained(Verdict& verdict, const std::vector<LineInfo>& lines);
+
 }  // namespace stallprof

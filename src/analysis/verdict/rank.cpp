@@ -360,6 +360,7 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
 Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
   Verdict v;
   if (e.window > 0 && !e.trainer.steps.empty()) v.auRatio = e.compute;
+  v.computesHalf = e.compute >= 0.5;
   rankFindings(findings);
   const bool stepless = e.trainer.steps.empty();
   putCaveatsLast(findings, stepless);

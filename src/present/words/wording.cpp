@@ -170,30 +170,16 @@ std::vector<std::string> warnings(const Analysis& a) {
   return out;
 }
 
-// The phase of the first fix may take a small part of the time: a step that is three quarters
-// compute is not to be called load-bound.
 std::string boundText(const Analysis& a) {
   const std::string& by = a.verdict.boundBy;
-  const double compute = a.breakdown.ratio ? a.breakdown.ratio->compute : 0;
   const bool mixed = by == "mixed";
-  if (compute >= 0.5 && by != "compute" && by != "host")
+  if (a.verdict.mostlyComputes())
     return "Mostly compute (" + trainerTexts(a.breakdown).compute + "), " +
            (mixed ? "causes mixed" : "first fix in " + by + (by == "periodic" ? " work" : ""));
   if (mixed) return "Mixed";
   std::string text = by + "-bound";
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
-}
-
-// The line of the loop at which most of what is unexplained is spent; "": none is known.
-std::string unexplainedAt(const Analysis& a) {
-  const Maybe<NoVerdict>& reason = a.verdict.withheld;
-  if (!reason || reason->why != NoVerdict::Why::kUnexplained) return {};
-  for (const LineInfo& line : a.lines)
-    if ((line.phase == Phase::kUnknown || line.phase == Phase::kOther) &&
-        2 * line.ratio > reason->value)
-      return ", most of it at " + shortPlace(line.where);
-  return {};
 }
 
 VerdictParts verdictParts(const Analysis& a) {
@@ -203,9 +189,12 @@ VerdictParts verdictParts(const Analysis& a) {
   if (v.healthy.value_or(false))
     return {Kind::kHealthy, "Nothing to fix in the input pipeline",
             known ? v.boundBy + "-bound" : ""};
-  if (!known)
+  if (!known) {
+    const NoVerdict withheld = v.withheld.value_or(NoVerdict{});
     return {Kind::kWithheld, "No verdict",
-            noVerdictReason(v.withheld.value_or(NoVerdict{})) + unexplainedAt(a)};
+            noVerdictReason(withheld) +
+                (withheld.at.known() ? ", most of it at " + shortPlace(withheld.at) : "")};
+  }
   VerdictParts parts{Kind::kBound, boundText(a)};
   if (a.findings.empty()) return parts;
   parts.reason = a.findings[0].title;

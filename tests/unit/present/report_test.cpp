@@ -251,21 +251,19 @@ TEST_CASE("what is unexplained is said with the line of the loop that most of it
   a.verdict.boundBy = "unknown";
   a.verdict.withheld = NoVerdict{NoVerdict::Why::kUnexplained, 0.8, 0.15};
   CHECK(verdictText(a) == "No verdict: 80 % of the time is unexplained.");
-  a.lines = {{{}, Phase::kCompute, 0.2}, {{}, Phase::kUnknown, 0.5}};
-  a.lines[1].where.file = Untrusted("/home/me/train.py");
-  a.lines[1].where.line = 11;
+  a.verdict.withheld->at.file = Untrusted("/home/me/train.py");
+  a.verdict.withheld->at.line = 11;
   CHECK(verdictText(a) ==
         "No verdict: 80 % of the time is unexplained, most of it at train.py:11.");
-  a.lines[1].ratio = 0.3;
-  CHECK(verdictText(a) == "No verdict: 80 % of the time is unexplained.");
 }
 
 TEST_CASE(
     "a run that mostly computes is not called bound by another phase, only said where its first "
     "fix is") {
   Analysis a = samples::inputBound();
-  a.breakdown.ratio->compute = 0.49;
+  a.verdict.computesHalf = false;
   CHECK(verdictText(a).starts_with("Transform-bound (high confidence): "));
+  a.verdict.computesHalf = true;
   a.breakdown.ratio->compute = 0.75;
   CHECK(verdictText(a).starts_with(
       "Mostly compute (75 %), first fix in transform (high confidence): "));

@@ -94,6 +94,7 @@ inline Analysis inputBound() {
   a.breakdown.blame = Breakdown::BlameRatio{0.071, 0.281, 0.012, 0.013, 0.004};
   a.breakdown.phase = Breakdown::PhaseRatio{0.071, 0.281, 0.071, 0.512, 0, 0, 0.034, 0.027, 0.004};
   a.verdict = {"transform", false, Confidence::kHigh, {}, 0.512};
+  a.verdict.computesHalf = true;
   a.ceilings = {{"transform", 2.45, 0.01, "2 workers", "inferred"},
                 {"compute", 4.65, 0.92, "the trainer's own time", "inferred"},
                 {"cpu", 9.6, 2.95, "8 cores", "inferred"}};
@@ -164,6 +165,7 @@ inline Analysis healthy() {
   a.breakdown.blame = Breakdown::BlameRatio{0.001, 0.003, 0, 0, 0};
   a.breakdown.phase = Breakdown::PhaseRatio{0.001, 0.003, 0.021, 0.966, 0, 0, 0, 0.009, 0};
   a.verdict = {"compute", true, Confidence::kHigh, {}, 0.966};
+  a.verdict.computesHalf = true;
   Finding bound = aFinding(1, "compute.cpu_bound", Phase::kCompute, 0.966, Confidence::kHigh,
                            "The model's own computation sets the pace");
   bound.evidence = {{"batches lay ready at 99 % of the fetches", 0.99, "ratio"}};
