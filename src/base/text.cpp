@@ -103,6 +103,15 @@ std::string escapeMarkup(std::string_view bytes, std::size_t limit) {
   return out;
 }
 
+std::string escapeMarkdown(std::string_view bytes, std::size_t limit) {
+  std::string out;
+  for (const char c : escapeTerminal(bytes, limit)) {
+    if (std::string_view("\\`*_[]#|~!@").find(c) != std::string_view::npos) out += '\\';
+    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  }
+  return out;
+}
+
 std::string toUtf8(std::string_view bytes) {
   return escape(bytes, std::string_view::npos - 8, [](std::uint32_t) { return true; });
 }

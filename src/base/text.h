@@ -33,6 +33,10 @@ class Untrusted {
 // As text or an attribute's value in HTML and XML: what escapeTerminal escapes, and & < > " '.
 [[nodiscard]] std::string escapeMarkup(std::string_view bytes, std::size_t limit = 4096);
 
+// Text that means itself in Markdown and HTML: controls escaped as for a terminal, punctuation
+// backslashed, angle brackets and ampersands as entities. An @ names nobody.
+[[nodiscard]] std::string escapeMarkdown(std::string_view bytes, std::size_t limit = 4096);
+
 // Valid UTF-8 for a JSON string value: each byte that is not part of valid UTF-8 becomes U+FFFD
 // written as its escape \xNN in the text. The JSON library does the quoting.
 [[nodiscard]] std::string toUtf8(std::string_view bytes);

@@ -106,6 +106,24 @@ std::string percentText(double ratio) {
   return countText(std::llround(std::clamp(percent, -9e15, 9e15))) + " %";
 }
 
+std::string tenthPercentText(double ratio) {
+  if (!std::isfinite(ratio)) return kNotMeasuredText;
+  const double percent = ratio * 100;
+  if (percent > 0 && percent < 0.05) return "<0.1 %";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", std::clamp(percent, -9e15, 9e15));
+  return text;
+}
+
+std::string changeText(double change, const std::string& unit) {
+  const double shown = std::clamp(change * 100, -9e15, 9e15);
+  // None behind the point for what is so large that it means "far off".
+  const int decimals = std::abs(shown) < 99.95 ? 1 : 0;
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.*f ", decimals, shown);
+  return text + unit;
+}
+
 std::string valueText(double value, const std::string& unit) {
   if (!std::isfinite(value)) return kNotMeasuredText;
   if (unit == "ratio") return percentText(value);

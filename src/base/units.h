@@ -21,8 +21,11 @@ inline constexpr char kNotMeasuredText[] = "not measured";
 [[nodiscard]] std::string rateText(double perSecond,
                                    const std::string& what);  // "155 samples/s"
 [[nodiscard]] std::string percentText(double ratio);          // "38 %", "<1 %", "0 %"
-[[nodiscard]] std::string countText(std::int64_t count);      // "12,345"
-[[nodiscard]] std::string numberText(double number);          // "2.43", "155", "1,310"
+[[nodiscard]] std::string tenthPercentText(double ratio);     // "0.4 %", "<0.1 %", "0.0 %"
+// A difference of percents or of points: "+7.9 %", "-0.4 points".
+[[nodiscard]] std::string changeText(double change, const std::string& unit);
+[[nodiscard]] std::string countText(std::int64_t count);  // "12,345"
+[[nodiscard]] std::string numberText(double number);      // "2.43", "155", "1,310"
 [[nodiscard]] std::string countOf(std::int64_t count, std::string_view one);  // "2 runs"
 [[nodiscard]] std::string numberOf(double number, std::string_view one);  // "1 core", "2.5 cores"
 

@@ -79,7 +79,8 @@ void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double siz
   r.verdict = size >= limit && counts    ? CheckVerdict::kRegressed
               : size <= -limit && counts ? CheckVerdict::kImproved
                                          : CheckVerdict::kSame;
-  r.why = fmt::format("limit {} for so few runs", changeText(r.scale.shownOf(limit), r.scale));
+  r.why =
+      fmt::format("limit {} for so few runs", changeText(r.scale.shownOf(limit), r.scale.unit()));
 }
 
 // Of values that have no factor, as some are zero: by their order alone, and by the least
@@ -117,7 +118,7 @@ void judgeShift(CheckResult& r, double alpha) {
   const double floor = r.scale.shiftOf(r.check.floor);
   const Shift& s = *r.shift;
   const bool counts = std::abs(r.head.value_or(0) - r.base.value_or(0)) >= r.check.minAbsolute;
-  r.why = "limit " + changeText(r.scale.shownOf(floor), r.scale);
+  r.why = "limit " + changeText(r.scale.shownOf(floor), r.scale.unit());
   if (s.worse < alpha && s.size >= floor && counts) {
     r.verdict = CheckVerdict::kRegressed;
   } else if (s.better < alpha && s.size <= -floor && counts) {
@@ -126,8 +127,8 @@ void judgeShift(CheckResult& r, double alpha) {
     r.verdict = CheckVerdict::kSame;
   } else {
     r.verdict = CheckVerdict::kInconclusive;
-    r.why +=
-        fmt::format("; these runs can show {}", changeText(r.scale.shownOf(s.detectable), r.scale));
+    r.why += fmt::format("; these runs can show {}",
+                         changeText(r.scale.shownOf(s.detectable), r.scale.unit()));
   }
 }
 

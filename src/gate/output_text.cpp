@@ -29,7 +29,7 @@ std::string verdictWord(const CheckResult& c) {
 std::string intervalText(const CheckResult& c) {
   if (!c.shift || c.check.kind != Check::Kind::kShift) return "";
   const auto number = [&](double shift) {
-    const std::string text = changeText(c.scale.shownOf(shift), c.scale);
+    const std::string text = changeText(c.scale.shownOf(shift), c.scale.unit());
     return text.substr(0, text.find(' '));
   };
   const std::string low = number(c.shift->low), high = number(c.shift->high);
@@ -69,7 +69,7 @@ void table(Page& page, const GateResult& r) {
   for (const CheckResult& c : r.checks) {
     page.line(row(columns, verdictWord(c), c.kind.label, valueOrDash(c.base, c.kind),
                   valueOrDash(c.head, c.kind),
-                  c.change && c.base ? changeText(*c.change, c.scale) : "", intervalText(c)),
+                  c.change && c.base ? changeText(*c.change, c.scale.unit()) : "", intervalText(c)),
               toneOf(c));
     std::string why = c.why;
     if (c.check.level != Level::kError)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "gate/wording.h"
 
 namespace stallprof {
@@ -15,14 +16,7 @@ constexpr std::size_t kLongest = 2000;
 
 std::string xml(std::string_view bytes) { return escapeMarkup(bytes, kLongest); }
 
-std::string markdown(std::string_view bytes) {
-  std::string out;
-  for (const char c : escapeTerminal(bytes, kLongest)) {
-    if (std::string_view("\\`*_{}[]()#|~!@").find(c) != std::string_view::npos) out += '\\';
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return out;
-}
+std::string markdown(std::string_view bytes) { return escapeMarkdown(bytes, kLongest); }
 
 // Of a workflow command: % and line ends in its text, : and , in its properties as well.
 std::string command(std::string_view bytes, bool property) {
@@ -66,7 +60,7 @@ std::string idOf(const Check& check) {
 }
 
 std::string caseText(const CheckResult& c) {
-  const std::string change = c.change && c.base ? changeText(*c.change, c.scale) : "";
+  const std::string change = c.change && c.base ? changeText(*c.change, c.scale.unit()) : "";
   return fmt::format("base {}, head {}{}{}{}{}", metricText(c.base, c.kind),
                      metricText(c.head, c.kind), change.empty() ? "" : ", ", change,
                      c.why.empty() ? "" : "; ", c.why);
@@ -180,14 +174,14 @@ std::string gateMarkdown(const GateResult& r) {
     const bool shift = c.shift && c.check.kind == Check::Kind::kShift;
     std::string verdict(c.advisory ? "advisory" : nameOf(c.verdict));
     if (c.check.level != Level::kError) verdict += fmt::format(" ({})", nameOf(c.check.level));
-    out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", c.check.path,
-                       c.base ? metricText(c.base, c.kind) : "", metricText(c.head, c.kind),
-                       c.change && c.base ? changeText(*c.change, c.scale) : "",
-                       shift ? changeText(c.scale.shownOf(c.shift->detectable), c.scale) : "",
-                       failed(c.verdict) && c.level() == Level::kError
-                           ? "**" + markdown(verdict) + "**"
-                           : markdown(verdict),
-                       markdown(c.check.waiver ? c.why + "; waived: " + *c.check.waiver : c.why));
+    out += fmt::format(
+        "| `{}` | {} | {} | {} | {} | {} | {} |\n", c.check.path,
+        c.base ? metricText(c.base, c.kind) : "", metricText(c.head, c.kind),
+        c.change && c.base ? changeText(*c.change, c.scale.unit()) : "",
+        shift ? changeText(c.scale.shownOf(c.shift->detectable), c.scale.unit()) : "",
+        failed(c.verdict) && c.level() == Level::kError ? "**" + markdown(verdict) + "**"
+                                                        : markdown(verdict),
+        markdown(c.check.waiver ? c.why + "; waived: " + *c.check.waiver : c.why));
   }
   for (const NewFinding& f : r.newFindings)
     out += "\nNew in every run of the head: " + markdown(suspectText(f.suspect)) + ": " +

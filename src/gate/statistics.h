@@ -18,6 +18,8 @@ struct Scale {
   // a rate whose shift is that of +25 % shows -20 %.
   [[nodiscard]] double shiftOf(double change) const;
   [[nodiscard]] double shownOf(double shift) const;
+  // Of what it shows, for changeText.
+  [[nodiscard]] const char* unit() const { return points ? "points" : "%"; }
 };
 
 // How far the head is from the base, in shifts: 0 is none, above is worse. By the order of the runs

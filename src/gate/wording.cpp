@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "gate/wording.h"
 
-#include <fmt/core.h>
-
-#include <cmath>
-
 #include "base/units.h"
 
 namespace stallprof {
 
-std::string changeText(double change, const Scale& scale) {
-  const double shown = change * 100;
-  // One decimal, and none for what is so large that it means "far off".
-  const int decimals = std::abs(shown) < 99.95 ? 1 : 0;
-  return fmt::format("{:+.{}f} {}", shown, decimals, scale.points ? "points" : "%");
-}
-
 std::string metricText(const Maybe<double>& value, const MetricKind& kind) {
   if (!value) return kNotMeasuredText;
   // Whole percents hide what moves by a point or two.
-  if (kind.inPoints()) return fmt::format("{:.1f} %", *value * 100);
+  if (kind.inPoints()) return tenthPercentText(*value);
   return valueText(*value, std::string(kind.unit));
 }
 
@@ -35,7 +24,8 @@ std::string suspectText(const Suspect& suspect) {
 std::string checkText(const CheckResult& r) {
   const std::string label(r.kind.label);
   const std::string values = metricText(r.base, r.kind) + " to " + metricText(r.head, r.kind);
-  const std::string moved = r.change ? changeText(*r.change, r.scale) + ", " + values : values;
+  const std::string moved =
+      r.change ? changeText(*r.change, r.scale.unit()) + ", " + values : values;
   switch (r.verdict) {
     case CheckVerdict::kRegressed:
       return r.check.kind == Check::Kind::kExact ? label + " changed (" + r.why + ")"

@@ -8,9 +8,6 @@
 
 namespace stallprof {
 
-// "+7.9 %", "-0.4 points": a change as the metric shows it.
-[[nodiscard]] std::string changeText(double change, const Scale& scale);
-
 // "step time p50 regressed by 7.9 % (99.2 ms to 107 ms)": one check in one clause.
 [[nodiscard]] std::string checkText(const CheckResult& result);
 

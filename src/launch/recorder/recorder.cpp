@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <optional>
 
+#include "base/units.h"
 #include "launch/process/background.h"
 #include "launch/process/descriptors.h"
 #include "launch/process/inherited.h"
@@ -295,14 +295,14 @@ void Recorder::endCommand(Nanos t) {
 }
 
 void Recorder::reportProgress(Nanos t) {
-  const std::string line = progress_->line(t);
+  std::string line = progress_->line(t);
   if (line.empty()) return;
   const Nanos ran = t - plan_.manifest.startedMonotonic;
-  char cost[64];
-  std::snprintf(cost, sizeof cost, ", recorder %.1f %% of a core",
-                100 * seconds(processCpu() + frontCpu_) / std::max(seconds(ran), 1.0));
-  log_->write(LogLevel::kDebug, line + cost);
-  control_.send({ControlMessage::Kind::kProgress, 0, false, 0, line + cost});
+  line += ", recorder " +
+          tenthPercentText(seconds(processCpu() + frontCpu_) / std::max(seconds(ran), 1.0)) +
+          " of a core";
+  log_->write(LogLevel::kDebug, line);
+  control_.send({ControlMessage::Kind::kProgress, 0, false, 0, line});
 }
 
 void Recorder::reportUsage(Nanos t) {

@@ -64,7 +64,7 @@ void recordingFacts(Html& html, const Analysis& a) {
   {
     const auto dd = html.open("dd");
     figure(html, "coverage.overhead.recorder_cpu_ratio", c.recorderCpuRatio,
-           c.recorderCpuRatio ? percentText(*c.recorderCpuRatio) + " of one core" : "");
+           c.recorderCpuRatio ? tenthPercentText(*c.recorderCpuRatio) + " of one core" : "");
     if (c.effectiveHz) html.text(", " + numberText(*c.effectiveHz) + " samples a second");
   }
   if (c.slowdown) {

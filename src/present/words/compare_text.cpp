@@ -42,9 +42,9 @@ std::string shown(const Maybe<double>& value, const char* unit) {
 }
 
 // Shares move in points of the window; everything else by a factor.
-std::string changeText(const MetricComparison& m, bool share) {
+std::string movedText(const MetricComparison& m, bool share) {
   if (!m.base || !m.head) return "";
-  if (share) return fmt::format("{:+.1f} points", (*m.head - *m.base) * 100);
+  if (share) return changeText(*m.head - *m.base, "points");
   return m.ratio ? fmt::format("{:.3f}x", *m.ratio) : "";
 }
 
@@ -82,7 +82,7 @@ std::string compareText(const Comparison& comparison, int width) {
     if (row == std::end(kRows)) continue;
     const bool share = std::string_view(row->unit) == "ratio";
     page.line(line(row->label, shown(m.base, row->unit), shown(m.head, row->unit),
-                   changeText(m, share), intervalText(m, share)));
+                   movedText(m, share), intervalText(m, share)));
   }
   page.blank();
   const bool steps = std::any_of(

@@ -65,12 +65,9 @@ std::string stallText(const Analysis& a) {
 }
 
 std::string overheadText(const LiveView& view) {
-  std::string text =
-      "recorder " +
-      (view.recorderCpuRatio < 0
-           ? std::string("not known yet")
-           : tenthTexts(std::vector{view.recorderCpuRatio, 1 - view.recorderCpuRatio})[0] +
-                 " of one core");
+  std::string text = "recorder " + (view.recorderCpuRatio < 0
+                                        ? std::string("not known yet")
+                                        : tenthPercentText(view.recorderCpuRatio) + " of one core");
   text += ", " + bytesText(static_cast<double>(view.bytes)) + " recorded";
   if (view.viewCpuRatio >= 0) text += "; this view " + percentText(view.viewCpuRatio);
   return text;

@@ -160,23 +160,6 @@ void nativeTable(std::string& out, const Analysis& a) {
 
 }  // namespace
 
-std::string escapeMarkdown(std::string_view bytes) {
-  std::string out;
-  for (const char c : escapeTerminal(bytes, kLongest)) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (std::string_view("\\`*_[]|#~!").find(c) != std::string_view::npos)
-      out.append(1, '\\').append(1, c);
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   std::string out = "# stallprof report\n\n";
   out += "**" + escapeMarkdown(verdictText(a)) + "**\n\n";

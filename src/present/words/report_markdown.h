@@ -10,8 +10,4 @@ namespace stallprof {
 // The report as GitHub-flavoured Markdown: the text report's content, nothing cut or folded.
 [[nodiscard]] std::string reportMarkdown(const Analysis& analysis, const PresentOptions& options);
 
-// Text that means itself in Markdown and HTML: controls escaped as for a terminal, punctuation
-// backslashed, angle brackets and ampersands as entities.
-[[nodiscard]] std::string escapeMarkdown(std::string_view bytes);
-
 }  // namespace stallprof

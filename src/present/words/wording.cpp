@@ -237,7 +237,7 @@ std::vector<std::string> captureParts(const Analysis& a) {
                     why(a.steps.source.value_or("an unknown source")));
   }
   parts.push_back(a.coverage.recorderCpuRatio
-                      ? "recorder " + fmt::format("{:.1f} %", *a.coverage.recorderCpuRatio * 100) +
+                      ? "recorder " + tenthPercentText(*a.coverage.recorderCpuRatio) +
                             " of one core"
                       : "recorder's cost not measured");
   if (a.coverage.slowdown)

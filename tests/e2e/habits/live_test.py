@@ -132,7 +132,7 @@ class Live(unittest.TestCase):
         job = self.start(3, "--progress", "1")
         said = job.communicate(timeout=PATIENCE)[1].decode()
         self.assertRegex(said, r"stallprof: \d+ batches, [\d.]+ a second, p50 [\d.]+ ms, \d+ % of "
-                               r"the time waiting for data, recorder [\d.]+ % of a core\n")
+                               r"the time waiting for data, recorder <?[\d.]+ % of a core\n")
 
     def test_no_progress_where_it_is_off_or_stderr_is_a_terminal(self):
         job = self.start(2.5, "--progress", "off")

@@ -97,5 +97,11 @@ TEST_CASE("a command line quotes only what needs it") {
   CHECK(joinShell({""}) == "''");
 }
 
+TEST_CASE("Markdown text cannot become markup") {
+  CHECK(escapeMarkdown("<b>&[x](y)|`*_") == "&lt;b&gt;&amp;\\[x\\](y)\\|\\`\\*\\_");
+  CHECK(escapeMarkdown("by @someone") == "by \\@someone");
+  CHECK(escapeMarkdown("a\x1b[2Jb") == "a\\\\x1b\\[2Jb");
+}
+
 }  // namespace
 }  // namespace stallprof

@@ -51,6 +51,17 @@ TEST_CASE("what is not a number reads as not measured, never as zero") {
   }
 }
 
+TEST_CASE("tenths of a percent, and changes by them") {
+  CHECK(tenthPercentText(0) == "0.0 %");
+  CHECK(tenthPercentText(0.0004) == "<0.1 %");
+  CHECK(tenthPercentText(0.0042) == "0.4 %");
+  CHECK(tenthPercentText(1.25) == "125.0 %");
+  CHECK(tenthPercentText(std::nan("")) == kNotMeasuredText);
+  CHECK(changeText(0.079, "%") == "+7.9 %");
+  CHECK(changeText(-0.004, "points") == "-0.4 points");
+  CHECK(changeText(1.234, "%") == "+123 %");
+}
+
 TEST_CASE("percents distinguish something small from nothing") {
   CHECK(percentText(0) == "0 %");
   CHECK(percentText(0.003) == "<1 %");

@@ -481,11 +481,6 @@ TEST_CASE("each format is found by its name, others are refused with the names t
   CHECK(contains(other.error().message, "text, json, md, html"));
 }
 
-TEST_CASE("Markdown text cannot become markup") {
-  CHECK(escapeMarkdown("<b>&[x](y)|`*_") == "&lt;b&gt;&amp;\\[x\\](y)\\|\\`\\*\\_");
-  CHECK(escapeMarkdown("a\x1b[2Jb") == "a\\\\x1b\\[2Jb");
-}
-
 TEST_CASE("rows of the loop's lines and what is elsewhere sum to all") {
   Analysis a = samples::inputBound();
   const auto line = [](std::uint32_t number, double ratio) {
