@@ -151,6 +151,58 @@ CoverageInfo::Source inParts(const TrainerFacts& facts) {
               "the slowest and the last steps"};
 }
 
+// What was established of the trainer that the report is about.
+void describeChosen(const Trace& trace, const Judged& chosen, const Roles& roles, Analysis& out) {
+  const TrainerFacts& facts = chosen.facts;
+  out.steps = describeSteps(trace, facts);
+  out.breakdown = describeBreakdown(facts);
+  if (!facts.loopAt.none()) {
+    out.breakdown.loop = lineOf(trace, facts.loopAt);
+    out.breakdown.loop.function = {};
+  }
+  out.functions = functionTable(trace, facts);
+  out.lines = lineTable(trace, facts);
+  out.resources = measureResources(trace, facts, roles, chosen.run);
+  out.device = describeDevice(trace, facts);
+  out.run.host.gpus = deviceNames(trace);
+  out.coverage.gpuTier = deviceTier(trace, facts);
+  out.resources.gpuBusyRatio = deviceBusyRatio(trace, facts);
+  if (const auto flops = estimateFlops(trace, facts)) {
+    out.resources.flopsPerSecond = flops->perSecond;
+    out.resources.flopsBasis = flops->basis;
+  }
+  out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
+}
+
+// What only steps say.
+void describeStepped(const Trace& trace, const Judged& chosen, const Roles& roles, Analysis& out) {
+  const TrainerFacts& facts = chosen.facts;
+  out.coverage.slowdown = measureSlowdown(trace, facts);
+  out.epochs = measureEpochs(trace, facts, roles, chosen.run);
+  const auto first = std::find_if(facts.epochs.begin(), facts.epochs.end(),
+                                  [](const Epoch& epoch) { return !epoch.evaluation; });
+  if (first != facts.epochs.end() && first->end > facts.windowBegin)
+    out.firstEpoch = unlikeLater(out.epochs);
+}
+
+// What limits how far the report carries, from what befell the whole run to what is in no share.
+std::vector<std::string> caveatsOf(const Trace& trace, const Judged& chosen, const Analysis& out) {
+  std::vector<std::string> caveats = overrideCaveats(trace, out.run);
+  const std::vector<std::string> remarks = remarksOf(trace);
+  caveats.insert(caveats.end(), remarks.begin(), remarks.end());
+  const std::vector<std::string>& judged = chosen.judgement.caveats;
+  caveats.insert(caveats.end(), judged.begin(), judged.end());
+  const bool steps = !out.trainers.empty();
+  if (std::string outside = steps ? outsideWindow(trace, chosen.facts, out.run) : "";
+      !outside.empty())
+    caveats.push_back(std::move(outside));
+  if (out.firstEpoch)
+    caveats.push_back("The first epoch waited for data " + percentText(out.firstEpoch->first) +
+                      " of its time, later ones " + percentText(out.firstEpoch->later) +
+                      ": shares and gains are of both, a longer training is as the later ones.");
+  return caveats;
+}
+
 }  // namespace
 
 TrainerFacts Analyzed::factsOf(const Trace& trace, TrainerIdentity who) const {
@@ -187,55 +239,19 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   std::vector<const TrainerFacts*> stepping;
   for (const Judged& judged : trainers) stepping.push_back(&judged.facts);
   Judged& chosen = steps ? trainers[mainTrainer(stepping)] : unstepped;
-  const TrainerFacts& facts = chosen.facts;
-  const RunFacts& run = chosen.run;
-  out.steps = describeSteps(trace, facts);
-  out.breakdown = describeBreakdown(facts);
-  if (!facts.loopAt.none()) {
-    out.breakdown.loop = lineOf(trace, facts.loopAt);
-    out.breakdown.loop.function = {};
-  }
-  out.functions = functionTable(trace, facts);
-  out.lines = lineTable(trace, facts);
-  out.resources = measureResources(trace, facts, roles, run);
-  out.device = describeDevice(trace, facts);
-  out.run.host.gpus = deviceNames(trace);
-  out.coverage.gpuTier = deviceTier(trace, facts);
-  out.resources.gpuBusyRatio = deviceBusyRatio(trace, facts);
-  if (const auto flops = estimateFlops(trace, facts)) {
-    out.resources.flopsPerSecond = flops->perSecond;
-    out.resources.flopsBasis = flops->basis;
-  }
-  if (steps) {
-    out.coverage.slowdown = measureSlowdown(trace, facts);
-    out.epochs = measureEpochs(trace, facts, roles, run);
-    const auto first = std::find_if(facts.epochs.begin(), facts.epochs.end(),
-                                    [](const Epoch& epoch) { return !epoch.evaluation; });
-    if (first != facts.epochs.end() && first->end > facts.windowBegin)
-      out.firstEpoch = unlikeLater(out.epochs);
-  }
+  describeChosen(trace, chosen, roles, out);
+  if (steps) describeStepped(trace, chosen, roles, out);
   Judgement& judgement = chosen.judgement;
   out.verdict = judgement.verdict;
   placeUnexplained(out.verdict, out.lines);
   out.ceilings = std::move(judgement.ceilings);
   out.findings = std::move(judgement.findings);
   measureCeiling(out);
-  out.caveats = overrideCaveats(trace, out.run);
-  const std::vector<std::string> remarks = remarksOf(trace);
-  out.caveats.insert(out.caveats.end(), remarks.begin(), remarks.end());
-  out.caveats.insert(out.caveats.end(), judgement.caveats.begin(), judgement.caveats.end());
-  if (std::string outside = steps ? outsideWindow(trace, facts, out.run) : ""; !outside.empty())
-    out.caveats.push_back(std::move(outside));
-  if (out.firstEpoch)
-    out.caveats.push_back(
-        "The first epoch waited for data " + percentText(out.firstEpoch->first) +
-        " of its time, later ones " + percentText(out.firstEpoch->later) +
-        ": shares and gains are of both, a longer training is as the later ones.");
+  out.caveats = caveatsOf(trace, chosen, out);
   out.notAProblem = std::move(judgement.notAProblem);
   out.notMeasured = std::move(judgement.notMeasured);
-  addNative(trace, roles, facts, out);
-  out.counters = measureCounters(trace, facts.windowBegin, facts.windowEnd);
-  if (accumulator.severalParts()) out.coverage.sources.push_back(inParts(facts));
+  addNative(trace, roles, chosen.facts, out);
+  if (accumulator.severalParts()) out.coverage.sources.push_back(inParts(chosen.facts));
   addNotMeasured(trace, out.coverage, inferred, steps, out.notMeasured);
   for (Judged& judged : trainers)
     if (&judged != &chosen) answer.others.push_back(std::move(judged.facts));

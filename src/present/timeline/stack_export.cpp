@@ -151,16 +151,25 @@ Nanos timeOnCpu(const ThreadLife& thread) {
   return run;
 }
 
-}  // namespace
+// The group of what has no phase of its own: "" where phases or nothing are the groups.
+std::string groupOf(const Trace& trace, const Roles& roles, const ThreadLife& thread,
+                    StackGroup by) {
+  if (by == StackGroup::kRole) return std::string(nameOf(roles.of(thread.process)));
+  return by == StackGroup::kProcess ? processName(trace, thread.process) : std::string();
+}
 
-std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
-                                      const StackLabels& labels, StackGroup by, bool blocked) {
-  std::map<std::pair<std::string, StackId>, Nanos> weights;
+struct SampledTime {
+  std::map<std::pair<std::string, StackId>, Nanos> stacks;  // by group
   std::vector<Nanos> frameless;  // of each thread: what it ran without a Python frame
+};
+
+SampledTime sampledTime(const Trace& trace, const Roles& roles, const StackLabels& labels,
+                        StackGroup by, bool blocked) {
+  SampledTime time;
   const ThreadId alone = roles.trainers.empty() ? trainingThread(trace, labels) : ThreadId();
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
-    const Role role = roles.of(thread.process);
+    const Side side = sideOf(roles.of(thread.process));
     // Of the thread that steps, or where none does the one that the report is about, it is known
     // what the user's own functions are for.
     const ThreadId id{static_cast<std::uint32_t>(i + 1)};
@@ -168,27 +177,34 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
     const OwnPhases own = by == StackGroup::kPhase && trains
                               ? OwnPhases(trace, labels, thread, trace.begin, endOf(trace))
                               : OwnPhases();
-    const auto groupOf = [&](const Sample& sample) -> std::string {
-      if (by == StackGroup::kRole) return std::string(nameOf(role));
-      if (by == StackGroup::kProcess) return processName(trace, thread.process);
-      if (by == StackGroup::kNone) return {};
-      const StackLabel label = labels.of(sample.stack->stack, sideOf(role));
+    const std::string group = groupOf(trace, roles, thread, by);
+    const auto groupHere = [&](const Sample& sample) -> std::string {
+      if (by != StackGroup::kPhase) return group;
+      const StackLabel label = labels.of(sample.stack->stack, side);
       const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
       return std::string(nameOf(own.claim(sample.stack->stack, label, what).value_or(what).phase));
     };
-    frameless.push_back(thread.stacks.empty() ? timeOnCpu(thread) : Nanos{});
+    time.frameless.push_back(thread.stacks.empty() ? timeOnCpu(thread) : Nanos{});
     eachSample(trace, thread, trace.begin, endOf(trace), [&](const Sample& sample) {
       const bool running = sample.wait == Wait::kRunning;
       if (sample.stack->stack.none())
-        frameless.back() += running ? sample.weight : Nanos{};
+        time.frameless.back() += running ? sample.weight : Nanos{};
       else if (blocked || running)
-        weights[{groupOf(sample), sample.stack->stack}] += sample.weight;
+        time.stacks[{groupHere(sample), sample.stack->stack}] += sample.weight;
     });
   }
+  return time;
+}
+
+}  // namespace
+
+std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
+                                      const StackLabels& labels, StackGroup by, bool blocked) {
+  const SampledTime sampled = sampledTime(trace, roles, labels, by, blocked);
   // Stacks that differ in lines alone are one.
   std::map<std::pair<std::string, std::vector<std::string>>, Nanos> merged;
   const NativeFrames natives(trace);
-  for (const auto& [key, time] : weights)
+  for (const auto& [key, time] : sampled.stacks)
     for (const auto& [leaf, part] : natives.split(blocked ? StackId{} : key.second, time)) {
       std::vector<std::string> frames = frameNames(trace, key.second);
       if (!leaf.empty()) frames.push_back(leaf);
@@ -196,15 +212,12 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
     }
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
-    for (const auto& [place, time] : natives.alone(thread, frameless[i])) {
-      const Role role = roles.of(thread.process);
+    for (const auto& [place, time] : natives.alone(thread, sampled.frameless[i])) {
       const auto& [stack, leaf] = place;
-      const SampleLabel label =
-          StackLabels::sample(labels.of(stack, sideOf(role)), Wait::kRunning, false);
-      const std::string group = by == StackGroup::kRole      ? std::string(nameOf(role))
-                                : by == StackGroup::kProcess ? processName(trace, thread.process)
-                                : by == StackGroup::kPhase   ? std::string(nameOf(label.phase))
-                                                             : std::string();
+      const SampleLabel label = StackLabels::sample(
+          labels.of(stack, sideOf(roles.of(thread.process))), Wait::kRunning, false);
+      const std::string group = by == StackGroup::kPhase ? std::string(nameOf(label.phase))
+                                                         : groupOf(trace, roles, thread, by);
       std::vector<std::string> frames = frameNames(trace, stack);
       if (!frames.empty()) frames.emplace_back("(native threads)");
       frames.push_back(leaf);
