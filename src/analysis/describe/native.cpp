@@ -191,7 +191,7 @@ class Places {
 };
 
 Side sideOf(const Finding& f) {
-  const bool producer = f.id.starts_with("transform.") || f.id.starts_with("extract.");
+  const bool producer = f.phase == Phase::kTransform || f.phase == Phase::kExtract;
   return producer ? Side::kProducer : Side::kTrainer;
 }
 
@@ -206,7 +206,7 @@ void addTo(Finding& f, const Places& table) {
   if (!f.native.known() && sideOf(f) == Side::kProducer)
     f.native = table.below(Side::kTrainer, f.hot);
   if (f.native.known()) f.evidence.push_back({words(f.native), f.native.ratio, "ratio"});
-  const bool aboutCode = f.id.starts_with("transform.") || f.id.starts_with("compute.");
+  const bool aboutCode = f.phase == Phase::kTransform || f.phase == Phase::kCompute;
   if (f.hot.known() || !aboutCode) return;
   const NativeLeaf leaf = table.hottest(sideOf(f));
   if (leaf.known()) f.hot = {leaf.file, leaf.function, 0};

@@ -18,7 +18,7 @@ namespace {
 // - The same Python takes less CPU than in a worker (kWorkerCpu).
 constexpr double kStepSaved = 0.15e-3, kMaxStepSaved = 0.24e-3, kMaxStepShare = 0.5;
 
-std::string fewerWorkersText(const AdviceContext& c) {
+std::string fewerWorkersText(const AdviceContext& c, const char* whyNone) {
   const auto& change = c.advice.change;
   if (change.to != "0")
     return "Lower " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
@@ -26,10 +26,7 @@ std::string fewerWorkersText(const AdviceContext& c) {
   const bool more =
       c.loader && (c.loader->persistent || c.loader->prefetch != Maybe<std::int32_t>(2));
   return "Set " + settingOf(c, "num_workers") + "=0" + atSetting(c) +
-         (more ? " (and no persistent_workers, no prefetch_factor)" : "") +
-         (c.finding.id == "load.worker_startup"
-              ? ": it takes longer to start the workers than they save."
-              : ": to make a batch takes less time than to send it from a worker.");
+         (more ? " (and no persistent_workers, no prefetch_factor)" : "") + whyNone;
 }
 
 // Of the workers' CPU in fetches, what puts batches into shared memory: in the trainer's process
@@ -87,7 +84,15 @@ PipelineSettings withOther(const Evidence& e, int workers) {
 
 }  // namespace
 
-extern const AdviceDefinition kFewerWorkers{"fewer_workers", {}, fewerWorkersText};
+extern const AdviceDefinition kFewerWorkers{
+    "fewer_workers", {}, [](const AdviceContext& c) {
+      return fewerWorkersText(c,
+                              ": to make a batch takes less time than to send it from a worker.");
+    }};
+extern const AdviceDefinition kFewerStarts{
+    "fewer_workers", {}, [](const AdviceContext& c) {
+      return fewerWorkersText(c, ": it takes longer to start the workers than they save.");
+    }};
 
 PipelineSettings likelyWith(const Evidence& e, int workers) {
   if (workers == e.workers()) return e.gains.base();
@@ -98,7 +103,7 @@ PipelineSettings likelyWith(const Evidence& e, int workers) {
   return s;
 }
 
-Maybe<Advice> fewerWorkers(const Evidence& e) {
+Maybe<Advice> fewerWorkers(const Evidence& e, const AdviceDefinition& definition) {
   if (!e.loader || e.workers() < 1) return {};
   int best = 0;
   Prediction p = withoutAny(e);
@@ -110,8 +115,8 @@ Maybe<Advice> fewerWorkers(const Evidence& e) {
   }
   if (!p.speedup || *p.speedup < kWorthIt) return {};
   return adviceOf(
-      kFewerWorkers,
-      {"loader_arg", "num_workers", std::to_string(e.workers()), std::to_string(best)}, p,
+      definition, {"loader_arg", "num_workers", std::to_string(e.workers()), std::to_string(best)},
+      p,
       best > 0
           ? "none: memory is freed"
           : "each batch holds up the step: where they become dearer to make, workers pay again");

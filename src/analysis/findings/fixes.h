@@ -14,9 +14,9 @@ inline constexpr double kNoGain = 1.01;
 // Measured 1.0 (puppet) to 1.2 times (the demo classifier, 3,300 -> 7,700 page faults a batch).
 inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
 
-extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequentialShards,
-    kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kMorePrefetch, kCopyFewerBytes,
-    kLoadAhead;
+extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheInRam,
+    kSequentialShards, kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kMorePrefetch,
+    kCopyFewerBytes, kLoadAhead;
 
 // From no workers to some: what the model has to take from elsewhere than this run.
 [[nodiscard]] PipelineSettings firstWorkers(const Evidence& e);
@@ -24,8 +24,9 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kCacheInRam, kSequent
 [[nodiscard]] PipelineSettings likelyWith(const Evidence& e, int workers);
 
 [[nodiscard]] Maybe<Advice> moreWorkers(const Evidence& e);
-// Down to none; worth 5 %, or null.
-[[nodiscard]] Maybe<Advice> fewerWorkers(const Evidence& e);
+// Down to none; worth 5 %, or null. kFewerStarts is the same change, said of starting them.
+[[nodiscard]] Maybe<Advice> fewerWorkers(const Evidence& e,
+                                         const AdviceDefinition& definition = kFewerWorkers);
 // What this host reads of the data set in time: each rank reads a part in an epoch, in the next one
 // another. Null: not known.
 [[nodiscard]] Maybe<double> dataOfHost(const Evidence& e);

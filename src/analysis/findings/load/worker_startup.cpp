@@ -56,13 +56,13 @@ Maybe<Finding> workerStartup(const Evidence& e) {
                    e.gains.predict(s, slow, s),
                    "the workers' memory stays in use between epochs; changes made to the "
                    "dataset object between epochs no longer reach them"),
-          fewerWorkers(e)});
+          fewerWorkers(e, kFewerStarts)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kWorkerStartup(
-    "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerWorkers),
+    "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerStarts),
     {.cause =
          R"(The workers end with each epoch and are started again: import, dataset copy and the first
   batches are paid every time, and the next step copies memory that forked workers share.)",
