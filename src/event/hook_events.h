@@ -52,8 +52,8 @@ struct SettingChanged {
 };
 
 // iter(loader): an epoch begins. `at` + `duration` covers the making of the iterator: where workers
-// are started. `pass` counts from 1 within the process; `key` is equal in the pass's workers.
-// With persistent workers (`reused`) each pass has a key of its own, and its workers say
+// are started. `epoch` counts from 1 within the process; `key` is equal in its workers.
+// With persistent workers (`reused`) each epoch has a key of its own, and its workers say
 // WorkerBegin again with that key: (key, batch) names one WorkerTask and one Fetch of the process.
 struct IteratorBegin {
   ThreadId thread;

@@ -110,7 +110,7 @@ StepTimes timesOf(const TrainerFacts& trainer) {
           nanos(quantile(times, 0.99))};
 }
 
-// Whether an update came between the first two batches of `loader`: a pass that only fills the
+// Whether an update came between the first two batches of `loader`: an epoch that only fills the
 // memory, or a batch that is fetched to be seen, has none.
 bool trainsOn(const Trace& trace, const TrainerFacts& trainer, std::uint32_t loader) {
   Nanos first = Nanos::max(), second = Nanos::max();
@@ -142,7 +142,7 @@ Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
   if (trainer.source == StepSource::kOptimizer) {
     const std::uint32_t loader =
         trace.loaders[static_cast<std::size_t>(trainer.loader)].data.loader;
-    // itertools.cycle gives the batches of the first pass again, one a step, as far as is known.
+    // itertools.cycle gives the batches of the first epoch again, one a step, as far as is known.
     if (!trainsOn(trace, trainer, loader)) return {};
     batches = {{loader, trainer.windowSteps()}};
   }

@@ -67,50 +67,50 @@ bool mentions(std::string_view name, std::initializer_list<std::string_view> wor
 std::uint64_t nameOf(const Fetch& fetch) { return std::uint64_t{fetch.loader} << 32 | fetch.epoch; }
 
 // Fetches of one iterator that no other's lie between: of indices [first, end).
-struct Pass {
+struct FetchSeries {
   std::size_t first = 0, end = 0;
 };
 
-// Passes that update nothing, each of two batches at least but for the last, which may be cut off;
-// between two of them other loaders' batches and an update. What is zipped has shorter passes, or
-// more of them. An update that follows is of the batch fetched before the pass, where that has had
-// none.
-bool evaluate(const TrainerTimeline& timeline, const std::vector<Pass>& passes) {
+// Series that update nothing, each of two batches at least but for the last, which may be cut off;
+// between two of them other loaders' batches and an update. What is zipped has shorter ones, or
+// more of them. An update that follows is of the batch fetched before the series, where that has
+// had none.
+bool evaluate(const TrainerTimeline& timeline, const std::vector<FetchSeries>& all) {
   constexpr std::size_t kBetween = 4;  // fetches, fewer than of any epoch worth an evaluation
   const auto begin = [&](std::size_t fetch) {
     return fetch < timeline.fetches.size() ? timeline.fetches[fetch]->at : Nanos::max();
   };
-  for (std::size_t i = 0; i < passes.size(); ++i) {
-    const Pass& pass = passes[i];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const FetchSeries& series = all[i];
     const bool owed =
-        pass.first > 0 && !timeline.firstStep(begin(pass.first - 1), begin(pass.first));
-    const Nanos until = owed ? timeline.fetches[pass.end - 1]->end() : begin(pass.end);
-    if (timeline.firstStep(begin(pass.first), until)) return false;
-    if (i + 1 == passes.size()) break;
-    const std::size_t next = passes[i + 1].first;
-    if (pass.end - pass.first < 2 || next - pass.end < kBetween ||
-        !timeline.firstStep(begin(pass.end), begin(next)))
+        series.first > 0 && !timeline.firstStep(begin(series.first - 1), begin(series.first));
+    const Nanos until = owed ? timeline.fetches[series.end - 1]->end() : begin(series.end);
+    if (timeline.firstStep(begin(series.first), until)) return false;
+    if (i + 1 == all.size()) break;
+    const std::size_t next = all[i + 1].first;
+    if (series.end - series.first < 2 || next - series.end < kBetween ||
+        !timeline.firstStep(begin(series.end), begin(next)))
       return false;
   }
   return true;
 }
 
 // The iterators that serve every evaluation of the run, as InfiniteDataLoader (ultralytics) and
-// MultiEpochsDataLoader (timm) do: each of their passes is an epoch.
+// MultiEpochsDataLoader (timm) do: each series of their fetches is an epoch.
 std::set<std::uint64_t> evaluatingForever(const TrainerTimeline& timeline) {
-  std::map<std::uint64_t, std::vector<Pass>> passes;
-  std::vector<Pass>* current = nullptr;
+  std::map<std::uint64_t, std::vector<FetchSeries>> byIterator;
+  std::vector<FetchSeries>* current = nullptr;
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < timeline.fetches.size(); ++i) {
     const std::uint64_t name = nameOf(timeline.fetches[i]->data);
     if (name != std::exchange(before, name) || !current) {
-      current = &passes[name];
+      current = &byIterator[name];
       current->push_back({i, i});
     }
     current->back().end = i + 1;
   }
   std::set<std::uint64_t> found;
-  for (const auto& [name, of] : passes)
+  for (const auto& [name, of] : byIterator)
     if (of.size() > 1 && evaluate(timeline, of)) found.insert(name);
   return found;
 }

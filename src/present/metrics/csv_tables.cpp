@@ -51,7 +51,7 @@ std::string row(std::initializer_list<std::string> cells) {
 }
 
 constexpr std::string_view kStepsHead =
-    "pid,step,pass,batch,worker,ready,warmup,boundary,begin_ns,wall_ns,compute_ns,data_wait_ns,"
+    "pid,step,epoch,batch,worker,ready,warmup,boundary,begin_ns,wall_ns,compute_ns,data_wait_ns,"
     "load_ns,sync_ns,comm_ns,periodic_ns,other_ns,blame_extract_ns,blame_transform_ns,"
     "blame_load_ns,blame_startup_ns,blame_unknown_ns,hidden_wait_ns,cpu_ns,starved_ns\r\n";
 

@@ -235,7 +235,7 @@ constexpr auto fieldsOf(const StepsInfo*) {
             metric("Samples a second in the window.", "samples a second", Worse::kLower)),
       field("window_ns", &S::window, {.label = "window", .worse = Worse::kHigher}),
       field("time_ns", &S::time,
-            {.text = "Time of a step; boundaries of passes set apart.",
+            {.text = "Time of a step; boundaries of epochs set apart.",
              .by = "stat",
              .exported = true}));
 }

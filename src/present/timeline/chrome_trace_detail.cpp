@@ -44,7 +44,7 @@ void addRepresentative(const TrainerFacts& trainer, std::size_t around, Timeline
   addInterval(trainer, "worst", order.back(), around, detail);
   for (std::size_t i = 1; i < trainer.steps.size(); ++i)
     if (trainer.steps[i].epoch != trainer.steps[i - 1].epoch && trainer.detailed(i)) {
-      addInterval(trainer, "first of a pass:", i, around, detail);
+      addInterval(trainer, "first of an epoch:", i, around, detail);
       return;
     }
 }

@@ -24,7 +24,7 @@ struct TimelineDetail {
 };
 
 // `slices`, `lanes`: what the whole recording has. Representative are the median step, the worst,
-// and the first after a pass began, each with as many neighbours as there is room for.
+// and the first after an epoch began, each with as many neighbours as there is room for.
 [[nodiscard]] TimelineDetail chooseDetail(const Trace& trace, const TrainerFacts& trainer,
                                           const TimelineOptions& options, std::uint64_t slices,
                                           std::size_t lanes);

@@ -28,7 +28,7 @@ void addFlow(TraceSlice& slice, std::uint64_t flow, bool ends, Nanos at) {
 void writeFetch(const Trace& trace, const SliceRef& ref, const BatchFlows& flows,
                 TraceSlice& slice) {
   const Fetch& fetch = trace.fetches[ref.row].data;
-  slice.name = fetch.end ? "next() ends the pass" : batchName("next():", fetch.batch);
+  slice.name = fetch.end ? "next() ends the epoch" : batchName("next():", fetch.batch);
   addKnown(slice, "batch", fetch.batch);
   addKnown(slice, "worker", fetch.worker);
   addKnown(slice, "ready", fetch.ready);

@@ -161,8 +161,8 @@ class ShortFetches(Case):
         self.assertGreater(sum(f.process_cpu - f.cpu for f in fetches), 160 * 20000)
 
 
-class Passes(Case):
-    def test_persistent_workers_have_a_new_key_each_pass(self):
+class Epochs(Case):
+    def test_persistent_workers_have_a_new_key_each_epoch(self):
         run = train('--workers', 2, '--persistent', '--epochs', 3)
         self.check_waits(run)
         self.check_tasks(run, 48)

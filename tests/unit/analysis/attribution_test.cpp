@@ -190,7 +190,7 @@ TEST_CASE("an iterator made at the start does not make all until its first batch
   CHECK(facts.epochs[1].begin == 2950ms);
 }
 
-TEST_CASE("the end of a pass and the start of the next are load, what is between is other") {
+TEST_CASE("the end of an epoch and the start of the next are load, what is between is other") {
   const Trace trace =
       traceOf(kTrainer + "0 loader process=1 loader=1 workers=1\n" +
               "repeat 2 every 1s\n"
@@ -211,7 +211,7 @@ TEST_CASE("the end of a pass and the start of the next are load, what is between
   CHECK(facts.split.compute == 3 * 90ms);
 }
 
-TEST_CASE("persistent workers: no start-up in the second pass, their work in both") {
+TEST_CASE("persistent workers: no start-up in the second epoch, their work in both") {
   const Trace trace =
       traceOf(kTrainer + kWorker + "0 loader process=1 loader=1 workers=1 persistent=1\n" +
               "1000ms iterator thread=1 loader=1 epoch=1 key=7 duration=5ms\n"

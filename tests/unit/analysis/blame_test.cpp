@@ -226,7 +226,7 @@ TEST_CASE("a wait whose iterator was lost is unknown: whose batch it was cannot 
   CHECK(blamed.wait(0, 1s, 1150ms).unknown == 150ms);
 }
 
-TEST_CASE("persistent workers: the next pass has a new key, and its first wait is no start-up") {
+TEST_CASE("persistent workers: the next epoch has a new key, and its first wait is no start-up") {
   const Blamed blamed(
       kWorkerPass + task("1s", 0, "100ms") + fetch("1s", "112ms", 0) +
       "1990ms iterator thread=1 loader=1 epoch=2 key=8 reused=1\n"

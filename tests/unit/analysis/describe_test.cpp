@@ -279,7 +279,7 @@ TEST_CASE("batches of one update are timed together, each with its share") {
   REQUIRE(steps.time);
   CHECK(steps.time->mean == 25ms);  // of 4 batches with 20 ms and 4 with 30
   CHECK(steps.time->p99 == 30ms);
-  SECTION("an update that spans passes leaves the batches alone") {
+  SECTION("an update that spans epochs leaves the batches alone") {
     for (Step& step : facts.steps) step.updates = false;
     CHECK(describeSteps({}, facts).time->p50 == 10ms);
   }

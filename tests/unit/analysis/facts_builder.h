@@ -30,8 +30,8 @@ struct Training {
   std::vector<double> batchScale = {1};  // cycles: the shape of the batch times
   std::int64_t batchBytes = 4'000'000;
   int threads = 1;
-  int stepsPerEpoch = 0;  // 0: one pass, begun before the window
-  double startup = 0;     // a pass, ms; inside the wait of its first step
+  int stepsPerEpoch = 0;  // 0: one epoch, begun before the window
+  double startup = 0;     // an epoch, ms; inside the wait of its first step
   int saveEvery = 0;      // torch.save spans of `saveMs`, inside `periodic`
   double saveMs = 0;
 

@@ -186,13 +186,13 @@ TEST_CASE("load.worker_startup fires above 2 % and not for persistent workers") 
   CHECK_FALSE(fires(kept, "load.worker_startup"));
 }
 
-TEST_CASE("load.worker_startup predicts the pass without its start") {
+TEST_CASE("load.worker_startup predicts the epoch without its start") {
   const Judgement j = factsOf(starting(200)).judge();
   const Finding* f = find(j, "load.worker_startup");
   REQUIRE(f);
   const Maybe<double> speedup = f->advice.at(0).predicted.speedup;
   REQUIRE(speedup);
-  CHECK(std::abs(*speedup - 20.5 / 10.5) < 0.06);  // 10 ms of start and a first batch a pass
+  CHECK(std::abs(*speedup - 20.5 / 10.5) < 0.06);  // 10 ms of start and a first batch an epoch
 }
 
 TEST_CASE("ending workers and making iterators between epochs is start-up, not transport") {
@@ -203,7 +203,7 @@ TEST_CASE("ending workers and making iterators between epochs is start-up, not t
     Step& s = f.trainer.steps[i];
     s.begin += shift;
     s.end += shift;
-    if (i % 20 != 19) continue;  // 200 ms at the end of each pass
+    if (i % 20 != 19) continue;  // 200 ms at the end of each epoch
     s.boundary = true;
     s.split.load += ms(200);
     s.end += ms(200);

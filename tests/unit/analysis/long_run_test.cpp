@@ -51,8 +51,8 @@ struct Shape {
   bool compiles = false;  // a fifth of each step
 };
 
-// Steps of 20 ms and somewhat more: two workers that decode for 30 ms and read for 8, a pass every
-// kPass steps with workers kept, a checkpoint every 1000.
+// Steps of 20 ms and somewhat more: two workers that decode for 30 ms and read for 8, an epoch
+// every kPass steps with workers kept, a checkpoint every 1000.
 class Rank {
  public:
   Rank(Events& out, const Shape& shape, std::uint32_t rank)

@@ -185,7 +185,7 @@ TEST_CASE("no arrangement beats the cores, the workers or the trainer") {
     own += w.steps[i].own;
     alone += w.batches[i].alone();
   }
-  // Whole passes, so that no batch is made outside the time that is measured.
+  // Whole epochs, so that no batch is made outside the time that is measured.
   w.stepsPerEpoch = static_cast<double>(w.steps.size()) / 2;
   const auto n = static_cast<double>(w.steps.size());
   for (const int workers : {1, 2, 5})
@@ -197,7 +197,7 @@ TEST_CASE("no arrangement beats the cores, the workers or the trainer") {
       }
 }
 
-TEST_CASE("workers that are started again add their start to every pass, persistent ones do not") {
+TEST_CASE("workers that are started again add their start to every epoch, persistent ones do not") {
   Workload w = steady(0.010, 0, 0.010, 0, 200);
   w.stepsPerEpoch = 20;
   w.startup = 0.100;
@@ -206,7 +206,7 @@ TEST_CASE("workers that are started again add their start to every pass, persist
   s.persistent = true;
   const double kept = play(w, s);
   CHECK(nearly(again - kept, 0.100 / 20, 0.01));
-  // Long passes are not played whole: the start is spread over them.
+  // Long epochs are not played whole: the start is spread over them.
   w.stepsPerEpoch = 1000;
   CHECK(nearly(play(w, settings(2, 8)), 0.010 + (0.100 + 0.010) / 1000, 0.01));
 }

@@ -273,7 +273,7 @@ TEST_CASE("page faults of a worker are those of the window, without its start") 
   CHECK(!faults(start + "19s usage process=1 minflt=9090000 cpu=8s\n"));
 }
 
-TEST_CASE("a page cache that later passes miss, or that does not grow, keeps nothing") {
+TEST_CASE("a page cache that later epochs miss, or that does not grow, keeps nothing") {
   const std::string room =
       "0 usage process=1 rchar=0 read_bytes=0\n"
       "0 host mem_available=9000 page_cache=1000\n";
@@ -520,7 +520,7 @@ TEST_CASE("the report's resources: by role, written, network") {
   CHECK(resources.workerRssBytes == 77);
 }
 
-TEST_CASE("epochs are the training passes, the cold one apart from the warm, workers new in each") {
+TEST_CASE("epochs are of training, the cold one apart from the warm, workers new in each") {
   const Trace trace = traceOf(kTrainer +
                               "10s process process=2 parent=1 pid=102 comm=\"pt_data_worker\"\n"
                               "11s usage process=2 rchar=2000000 read_bytes=2000000\n"

@@ -24,7 +24,7 @@ struct Planned : TrainerRead {
   }
 };
 
-// A training pass of ten batches from `begin`, 100 ms each, an update in each, and its end.
+// A training epoch of ten batches from `begin`, 100 ms each, an update in each, and its end.
 std::string trainingPass(const std::string& begin, int epoch, int loader = 1) {
   const std::string who =
       " thread=1 loader=" + std::to_string(loader) + " epoch=" + std::to_string(epoch);
@@ -57,7 +57,7 @@ std::vector<StepSpan> steps(std::size_t count, Nanos each) {
 
 }  // namespace
 
-TEST_CASE("a step lasts from fetch to fetch, the last one to the fetch that ends the pass") {
+TEST_CASE("a step lasts from fetch to fetch, the last one to the fetch that ends the epoch") {
   const Planned planned(trainingPass("1", 1));
   REQUIRE(planned.count() == 10);
   CHECK(planned.plan.source == StepSource::kHook);
@@ -82,7 +82,7 @@ TEST_CASE("a last fetch that nothing follows is not counted, one with an update 
   CHECK(broke.plan.steps[1].end == 1185ms);
 }
 
-TEST_CASE("a pass without any update, in a process with some, is evaluation") {
+TEST_CASE("an epoch without any update, in a process with some, is evaluation") {
   const Planned planned(
       trainingPass("1", 1) +
       "repeat 30 every 10ms\n3s fetch thread=1 loader=2 epoch=2 batch=0+1*i\nend\n"
@@ -93,7 +93,7 @@ TEST_CASE("a pass without any update, in a process with some, is evaluation") {
   CHECK(!planned.timeline.epochs[1].counted);
 }
 
-TEST_CASE("a pass whose batches nobody saw is no evaluation") {
+TEST_CASE("an epoch whose batches nobody saw is no evaluation") {
   const Planned planned(
       "1s iterator thread=1 loader=1 epoch=1 duration=5ms\n"
       "repeat 20 every 50ms\n1100ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
@@ -108,7 +108,8 @@ TEST_CASE("a pass whose batches nobody saw is no evaluation") {
 }
 
 TEST_CASE(
-    "a pass from eval() to train() is evaluation, though the next fetch comes after many updates") {
+    "an epoch from eval() to train() is evaluation, though the next fetch comes after many "
+    "updates") {
   std::string updates;
   for (const std::string at : {"1", "2", "3"})
     updates +=
@@ -137,19 +138,19 @@ TEST_CASE(
 }
 
 TEST_CASE("from eval() to train() is evaluation where no update is known, unless nothing is left") {
-  const auto pass = [](const char* begin, int epoch, int loader) {
+  const auto epochAt = [](const char* begin, int epoch, int loader) {
     std::string text = trainingPass(begin, epoch, loader);
     const std::size_t update = text.find(std::string(begin) + "080ms optimizer");
     return text.erase(update, text.find('\n', update) + 1 - update);
   };
   const std::string mode =
       "2900ms span thread=1 duration=1200ms phase=periodic source=hook name=\"evaluation\"\n";
-  const Planned planned(pass("1", 1, 1) + mode + pass("3", 2, 2) + pass("5", 3, 1));
+  const Planned planned(epochAt("1", 1, 1) + mode + epochAt("3", 2, 2) + epochAt("5", 3, 1));
   CHECK(planned.count() == 20);
   CHECK(planned.timeline.epochs.at(1).evaluation);
-  CHECK(Planned(mode + pass("3", 2, 2)).count() == 10);
+  CHECK(Planned(mode + epochAt("3", 2, 2)).count() == 10);
   const std::string peeked = "1s fetch thread=1 loader=1 epoch=1 batch=0\n";
-  CHECK(Planned(peeked + mode + pass("3", 2, 2)).count() == 10);
+  CHECK(Planned(peeked + mode + epochAt("3", 2, 2)).count() == 10);
 }
 
 TEST_CASE("one batch fetched between eval() and train() may be to train on") {
@@ -205,7 +206,7 @@ TEST_CASE("evaluation between a fetch and its update is evaluation, ended or lef
   }
 }
 
-TEST_CASE("where nothing updates, every pass is a pass of steps") {
+TEST_CASE("where nothing updates, every epoch is one of steps") {
   const Planned planned(
       "repeat 10 every 10ms\n1s fetch thread=1 loader=1 epoch=1 batch=0+1*i\nend\n"
       "1100ms fetch thread=1 loader=1 epoch=1 end=1\n");
@@ -213,7 +214,7 @@ TEST_CASE("where nothing updates, every pass is a pass of steps") {
   CHECK(!planned.timeline.epochs.at(0).evaluation);
 }
 
-TEST_CASE("gradients may accumulate over batches, or over a whole pass") {
+TEST_CASE("gradients may accumulate over batches, or over a whole epoch") {
   const Planned few(
       "repeat 3 every 400ms\n"
       "1000ms fetch thread=1 loader=1 epoch=1 duration=20ms batch=0+4*i\n"
@@ -288,15 +289,15 @@ TEST_CASE("a batch that was fetched to be seen, or is all of the data, gives no 
       "repeat 1000 every 100ms\n2s optimizer thread=1 duration=5ms "
       "optimizer=1\nend\n";
   Planned("1s fetch thread=1 loader=1 epoch=1 batch=0\n" + updates).checkUpdates(1000);
-  std::string passes;  // of an evaluation that never asks for more than its batches
+  std::string epochs;  // of an evaluation that never asks for more than its batches
   for (int i = 0; i < 3; ++i) {
     const std::string begin = std::to_string(10 * i + 1);
-    passes += "repeat 5 every 10ms\n" + begin +
+    epochs += "repeat 5 every 10ms\n" + begin +
               "000ms fetch thread=1 loader=1 epoch=" + std::to_string(i + 1) +
               " duration=1ms batch=0+1*i\nend\nrepeat 100 every 50ms\n" + begin +
               "100ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
   }
-  Planned(passes).checkUpdates(300);
+  Planned(epochs).checkUpdates(300);
   // Several updates to a batch are still of it.
   const Planned several(
       "repeat 50 every 100ms\n1s fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\nend\n"

@@ -33,7 +33,7 @@ TEST_CASE("only the trainer's own fetches count, and of nested ones the outer") 
   CHECK(read.timeline.epochs[0].end == 1025ms);
 }
 
-TEST_CASE("a pass ends with the fetch that brought nothing, if nothing came after it") {
+TEST_CASE("an epoch ends with the fetch that brought nothing, if nothing came after it") {
   SECTION("the usual end, asked for once more") {
     const Read read(
         "1s fetch thread=1 epoch=1 batch=0\n"
@@ -56,7 +56,8 @@ TEST_CASE("a pass ends with the fetch that brought nothing, if nothing came afte
   }
 }
 
-TEST_CASE("an iterator gives its pass a key and a beginning; one that cannot be its own does not") {
+TEST_CASE(
+    "an iterator gives its epoch a key and a beginning; one that cannot be its own does not") {
   const Read read(
       "900ms iterator thread=1 loader=1 epoch=1 key=7 duration=200ms reused=1\n"  // runs over
       "1s fetch thread=1 loader=1 epoch=1 batch=0\n"
@@ -77,9 +78,9 @@ TEST_CASE("an iterator gives its pass a key and a beginning; one that cannot be 
   }
 }
 
-TEST_CASE("one iterator for every evaluation: each pass is an epoch") {
+TEST_CASE("one iterator for every evaluation: each series of fetches is an epoch") {
   // Thrice `steps` batches of one loader, then `batches` of the other.
-  const auto passes = [](int steps, int batches, bool updates = true) {
+  const auto epochsOf = [](int steps, int batches, bool updates = true) {
     std::string text;
     for (const std::string at : {"1", "2", "3"}) {
       text += "repeat " + std::to_string(steps) + " every 50ms\n" + at +
@@ -90,7 +91,7 @@ TEST_CASE("one iterator for every evaluation: each pass is an epoch") {
     }
     return Read(text).timeline.epochs;
   };
-  const std::vector<EpochSpan> epochs = passes(8, 4);
+  const std::vector<EpochSpan> epochs = epochsOf(8, 4);
   REQUIRE(epochs.size() == 4);
   CHECK(epochs[0].fetches.size() == 24);
   for (const std::size_t i : {1u, 2u, 3u}) {
@@ -101,9 +102,9 @@ TEST_CASE("one iterator for every evaluation: each pass is an epoch") {
     CHECK(epochs[i].fetches.size() == 4);
     CHECK(epochs[i].firstFetch == 12 * i - 4);
   }
-  CHECK(passes(3, 4).size() == 2);         // a few of one loader, a few of the other, updates
-  CHECK(passes(8, 1).size() == 2);         // a batch of another kind now and then
-  CHECK(passes(8, 4, false).size() == 2);  // nothing is trained
+  CHECK(epochsOf(3, 4).size() == 2);         // a few of one loader, a few of the other, updates
+  CHECK(epochsOf(8, 1).size() == 2);         // a batch of another kind now and then
+  CHECK(epochsOf(8, 4, false).size() == 2);  // nothing is trained
 }
 
 TEST_CASE("whether a loader has workers its settings say, or else its batches") {
@@ -150,7 +151,7 @@ TEST_CASE("updates are found by when they begin") {
   CHECK(read.timeline.lastStep(2001ms, Nanos::max()) == nullptr);
 }
 
-TEST_CASE("a pass is followed by the next fetch of another, or by the making of its iterator") {
+TEST_CASE("an epoch is followed by the next fetch of another, or by the making of its iterator") {
   const Read read(
       "1s fetch thread=1 loader=1 epoch=1 batch=0\n"
       "1100ms iterator thread=1 loader=2 epoch=2 duration=1ms\n"
@@ -159,7 +160,7 @@ TEST_CASE("a pass is followed by the next fetch of another, or by the making of 
       "2s fetch thread=1 loader=1 epoch=3 batch=0\n");
   const TrainerTimeline& timeline = read.timeline;
   CHECK(timeline.nextEpoch(0, 1s) == 1100ms);
-  CHECK(timeline.nextEpoch(1, 1200ms) == 1300ms);  // a fetch of a pass that was there already
+  CHECK(timeline.nextEpoch(1, 1200ms) == 1300ms);  // a fetch of an epoch that was there already
   CHECK(timeline.nextEpoch(2, 2s) == Nanos::max());
   CHECK(timeline.nextNewEpoch(1200ms) == 1200ms);
   CHECK(timeline.nextNewEpoch(1201ms) == 2s);

@@ -144,7 +144,7 @@ struct Picture {
 [[nodiscard]] Picture draw(const Trace& trace, const Analyzed& analyzed, const RuleTable& rules);
 
 // The parts of it, one a file.
-// Those of the window that are neither the first or last of a pass nor hold a checkpoint or the
+// Those of the window that are neither the first or last of an epoch nor hold a checkpoint or the
 // like, as for steps.time_ns; all of the window where there is no such step.
 [[nodiscard]] std::vector<std::size_t> plainSteps(const TrainerFacts& trainer);
 [[nodiscard]] Strip drawStrip(const TrainerFacts& trainer);
