@@ -27,7 +27,7 @@ constexpr int kUsageStatus = 2;
 
 struct Request {
   std::string policy, format = "text", file, baseline, colour = "auto";
-  std::size_t runs = 0, maximum = 0;  // --ab and --most; 0: not given
+  std::size_t runs = 0, maximum = 0;  // --ab and --max-runs; 0: not given
   std::string baseDirectory, keep;    // what else belongs to --ab
   std::vector<std::string> base, head, reports;
   std::vector<std::string> baseCommand, headCommand;  // with --ab
@@ -191,8 +191,8 @@ Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
   return Done{};
 }
 
-// With --ab the sides are made first; with --most some more before each further interim analysis,
-// while the gate is unsure.
+// With --ab the sides are made first; with --max-runs some more before each further interim
+// analysis, while the gate is unsure.
 Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
   const std::size_t maximum = std::max(request.maximum, request.runs);
   const auto interims = interimsOf(request.runs, maximum, policy.minRuns);
@@ -242,11 +242,11 @@ std::string checkTurns(const Request& request, bool stood) {
   if (request.runs == 0)
     return request.baseDirectory.empty() && request.keep.empty() && request.maximum == 0
                ? ""
-               : "--most, --base-dir and --keep belong to --ab";
+               : "--max-runs, --base-dir and --keep belong to --ab";
   if (!stood) return "--ab takes its place on the command line, before any word that is no option";
   if (!request.baseline.empty()) return "--ab and --baseline are two things";
   if (request.maximum > 0 && request.maximum < request.runs)
-    return "--most is less than --ab: it is the most runs of a side";
+    return "--max-runs is less than --ab: it is the most runs of a side";
   if (request.headCommand.empty()) return "gate --ab takes [BASE-COMMAND...] -- COMMAND...";
   if (request.baseCommand.empty() && request.baseDirectory.empty())
     return "both sides of --ab are the same: name the base's command before the --, or its "
@@ -265,8 +265,8 @@ class GateCommand final : public Command {
         "where the policy says so, 4 a run's command failed.\n"
         "--baseline save DIR RUN... keeps runs as a base in a directory; --baseline update DIR "
         "RUN... replaces them.\n"
-        "--ab N [--most M] [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times each, "
-        "and up to M times while the runs decide nothing.");
+        "--ab N [--max-runs M] [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times "
+        "each, and up to M times while the runs decide nothing.");
     app.add_option("base", request_.base,
                    "recordings, JSON reports or a baseline's directory, before a bare --");
     addText(app, "-c,--config", request_.policy,
@@ -330,7 +330,7 @@ class GateCommand final : public Command {
     addRuns(app, "--ab", request_.runs,
             "make the runs first, so many a side and by turns: [BASE-COMMAND...] -- COMMAND... "
             "after all options");
-    addRuns(app, "--most", request_.maximum,
+    addRuns(app, "--max-runs", request_.maximum,
             "with --ab: while the gate is unsure make more runs, up to so many a side; alpha is "
             "divided among the interim analyses planned");
     addText(app, "--base-dir", request_.baseDirectory,

@@ -52,7 +52,7 @@ void TrialCommand::declareRuns(CLI::App& app) {
   number(app, "--for", seconds_, 2, 86400,
          "seconds of steps of each run, warm-up included (default 20, or 40 steps if longer)");
   number(app, "--runs", runs_, 4, 50, "runs a side before the first judgement (default 4)");
-  number(app, "--most", maximum_, 4, 100, "runs a side at most (default half as many again)");
+  number(app, "--max-runs", maximum_, 4, 100, "runs a side at most (default half as many again)");
   app.add_flag("--in-place", inPlace_,
                "run on your own files where no copy-on-write view can be had: what the command "
                "writes is written");
@@ -66,7 +66,7 @@ void TrialCommand::parse(CLI::App& app, const std::vector<std::string>& words) {
 }
 
 std::string TrialCommand::check() {
-  if (maximum_ > 0 && maximum_ < runs_) return "--most is less than --runs";
+  if (maximum_ > 0 && maximum_ < runs_) return "--max-runs is less than --runs";
   return "";
 }
 

@@ -56,7 +56,7 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
             countOf(static_cast<std::int64_t>(tuned.settings.size()), "setting") +
             " that ran none was run by turns with the program as it is."};
   if (tuned.outcome == "undecided")
-    lines.push_back("Not decided: more runs (--most) or longer ones (--for) may show whether " +
+    lines.push_back("Not decided: more runs (--max-runs) or longer ones (--for) may show whether " +
                     settingText(tuned.settings[tuned.compared]) +
                     " is faster than the program as it is.");
   else
@@ -92,8 +92,9 @@ std::vector<std::size_t> tuningOrder(const Tuned& tuned) {
 
 std::vector<std::string> tuningLines(const Tuned& tuned) {
   std::vector<std::string> lines = tuningSummary(tuned);
-  double most = 0;
-  for (const TunedSetting& s : tuned.settings) most = std::max(most, s.stepsPerSecond.value_or(0));
+  double maxPace = 0;
+  for (const TunedSetting& s : tuned.settings)
+    maxPace = std::max(maxPace, s.stepsPerSecond.value_or(0));
   const auto paceText = [](const Maybe<double>& pace) {
     return pace ? numberText(*pace) : std::string("-");
   };
@@ -106,7 +107,7 @@ std::vector<std::string> tuningLines(const Tuned& tuned) {
   for (const std::size_t i : tuningOrder(tuned)) {
     const TunedSetting& s = tuned.settings[i];
     const auto bar = static_cast<std::size_t>(
-        most > 0 ? std::lround(s.stepsPerSecond.value_or(0) / most * kPaceBar) : 0);
+        maxPace > 0 ? std::lround(s.stepsPerSecond.value_or(0) / maxPace * kPaceBar) : 0);
     lines.push_back(fmt::format("{:>7}  {:>8}  {:>7}  {:>7}  {:>9}  {:<{}}  {}", s.workers,
                                 whole(s.prefetch, "-"), whole(s.threads, "as is"),
                                 paceText(s.stepsPerSecond), paceText(s.predicted),

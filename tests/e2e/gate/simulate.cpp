@@ -27,7 +27,8 @@ struct Setting {
   double effect = 0;     // what the change costs
   std::size_t runs = 8;  // a side
   int trials = 4000;
-  std::size_t maximum = 0;  // --most: analyse again with more runs while unsure; 0: as --ab alone
+  std::size_t maximum =
+      0;  // --max-runs: analyse again with more runs while unsure; 0: as --ab alone
 };
 
 class World {

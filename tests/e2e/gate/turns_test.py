@@ -65,12 +65,12 @@ class Turns(reports.Folder):
         # Two runs a side are too few for a verdict, and so are four: all are made.
         self.write("stallprof-gate.toml", 'schema = "stallprof.gate/1"\n[[metric]]\n'
                    'name = "run.wall_ns"\nmax_regression = "3%"\n')
-        out, err = self.ab("--ab", "2", "--most", "4", "--keep", "unsure", "true", "--", "true")
+        out, err = self.ab("--ab", "2", "--max-runs", "4", "--keep", "unsure", "true", "--", "true")
         self.assertEqual(len(self.made("unsure")), 2 * 2 * 4)
         self.assertIn("run 8 of 8: base-4 ended", err)
         # A budget says at the first check that counts, five runs a side, all that it ever will.
         self.write("stallprof-gate.toml", ANY)
-        out, err = self.ab("--ab", "5", "--most", "9", "--keep", "sure", "true", "--", "true")
+        out, err = self.ab("--ab", "5", "--max-runs", "9", "--keep", "sure", "true", "--", "true")
         self.assertEqual(len(self.made("sure")), 2 * 2 * 5)
         self.assertIn("run 10 of at most 18: ", err)
         self.assertIn("Analysed after 5 runs a side, of at most 9; each of 2 planned analyses tests at 1 %",
@@ -108,9 +108,9 @@ class Turns(reports.Folder):
         for words, why in ((["--ab", "5", *run], "both sides"),
                            (["--ab", "0", "true", *run], "1 to 1000"),
                            (["--ab", "many", "true", *run], "1 to 1000"),
-                           (["--ab", "5", "--most", "4", "true", *run], "less than"),
-                           (["--ab", "5", "--most", "x", "true", *run], "1 to 1000"),
-                           (["--most", "5", "a.json", "--", "b.json"], "belong to --ab"),
+                           (["--ab", "5", "--max-runs", "4", "true", *run], "less than"),
+                           (["--ab", "5", "--max-runs", "x", "true", *run], "1 to 1000"),
+                           (["--max-runs", "5", "a.json", "--", "b.json"], "belong to --ab"),
                            (["--ab", "5", "true"], "COMMAND"),
                            (["--keep", "x", "a.json", "--", "b.json"], "belong to --ab"),
                            (["a.json", "--ab", "5", *run], "before any word"),

@@ -11,7 +11,7 @@ class Tune(Training):
     def test_it_ends_with_the_setting_and_the_line_to_change(self):
         self.record()
         before = files_below(self.work, self.shared)
-        said = self.stallprof("tune", "--settings", "2", "--steps", "30", "--most", "4", self.recording)
+        said = self.stallprof("tune", "--settings", "2", "--steps", "30", "--max-runs", "4", self.recording)
         self.assertEqual(files_below(self.work, self.shared), before)
         tune = self.report()["tune"]
         first, second = tune["settings"]

@@ -23,7 +23,7 @@ class Verify(Training):
         self.assertIsNone(predicted["measured"])
         lines = os.open(os.path.join(self.work, "old.txt"), os.O_WRONLY | os.O_APPEND)
         self.addCleanup(os.close, lines)
-        said = self.stallprof("verify", "--trials", "1", "--steps", "40", "--most", "4", self.recording,
+        said = self.stallprof("verify", "--trials", "1", "--steps", "40", "--max-runs", "4", self.recording,
                               pass_fds=[lines], env=dict(os.environ, LINES_TO=str(lines)))
         self.assertEqual(files_below(self.work, self.shared), before)
         self.assertEqual(self.written_to_shm(), [])
