@@ -61,7 +61,7 @@ struct NativePlace {
                   v("loop", s.loop))
 };
 
-// One of the CPUs' own counters over all of the job, dead processes included; once a second, all
+// One of the CPUs' own counters over all of the job, exited processes included; once a second, all
 // cumulative. With more counters than the CPU has they take turns: what `count` stands for is
 // count * enabled / running.
 struct CounterUsage {

@@ -33,7 +33,7 @@ struct ThreadSlice {
 // Once a second for a process; all counters cumulative.
 struct ProcessUsage {
   ProcessId process;
-  Nanos cpu{-1};               // the kernel's process clock: exact, all threads, dead ones too
+  Nanos cpu{-1};               // the kernel's process clock: exact, all threads, exited ones too
   Nanos user{-1}, system{-1};  // stat's utime and stime, scaled by ticks
   std::int64_t readChars = -1, writeChars = -1, readCalls = -1, writeCalls = -1;  // /proc/PID/io
   std::int64_t readBytes = -1, writeBytes = -1;                                   // from storage
@@ -52,7 +52,7 @@ struct ProcessUsage {
 // Once a second for the host. CPU times are of all CPUs together.
 struct HostUsage {
   Nanos busy{-1}, idle{-1}, ioWait{-1}, steal{-1};
-  Nanos jobCpu{-1};  // CPU of all processes of the job so far, dead ones included
+  Nanos jobCpu{-1};  // CPU of all processes of the job so far, exited ones included
   std::int64_t memoryTotal = -1, memoryAvailable = -1, pageCache = -1, dirty = -1;  // bytes
   std::int64_t swapInPages = -1, swapOutPages = -1;
   std::int64_t shmUsed = -1, shmTotal = -1;                                   // /dev/shm, bytes

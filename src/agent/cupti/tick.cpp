@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kShortest = 500'000'000;  // interval that is judged; ticks are 1 s apart
 
 // Of all calls, before the first window; and where no update comes meanwhile.
-constexpr std::uint64_t kHeard = 2'000'000'000, kHeardAtMost = 10'000'000'000;
+constexpr std::uint64_t kHeard = 2'000'000'000, kMaxHeard = 10'000'000'000;
 constexpr std::uint64_t kOverdue = 60'000'000'000;  // a window that does not end then may never
 
 // CUPTI keeps a buffer until all in it is finished. So many of them for so long wait for what will
@@ -93,12 +93,12 @@ bool checkHealth(const stallprof_clock_pair& pair) {
 // have CUPTI leave.
 bool cannotLeave() { return agent.attached && agent.subscriber == nullptr; }
 
-// What is wished for is done by turn(), when the program says that nothing of it is within CUDA.
-void wishForWindow() {
+// What is requested is done by turn(), when the program says that nothing of it is within CUDA.
+void requestWindow() {
   const std::uint64_t now = monotonicNs(), kernels = agent.kernels, calls = agent.calls;
   const Before before = previous;
   previous = {now, kernels, calls};
-  if (agent.hearing && (agent.kept || now - heardSince > kHeardAtMost)) hearAll(false);
+  if (agent.hearing && (agent.kept || now - heardSince > kMaxHeard)) hearAll(false);
   if (endDue.at != 0 && now - endDue.at > kOverdue) publishNoEnd();
   if (agent.continuous || agent.kept || cannotLeave() || turnDue().load() != 0) return;
   const bool recorded = agent.on != 0;
@@ -172,7 +172,7 @@ void tick() {
   if (!(agent.attached || agent.paused) || (yielded && !cameBack())) return;
   if (recorderClosed()) return outliveRecorder();
   if (agent.paused) {
-    if (monotonicNs() - previous.at >= kShortest) wishForWindow();
+    if (monotonicNs() - previous.at >= kShortest) requestWindow();
     return publishOwnCpu();
   }
   if (forced) publishOn(*agent.memory.area, agent.on);
@@ -180,7 +180,7 @@ void tick() {
   const stallprof_clock_pair pair = flush(0);
   if (agent.off.load()) return;
   // A flush beyond the regular ones says too little of rates.
-  if (monotonicNs() - previous.at >= kShortest && checkHealth(pair)) wishForWindow();
+  if (monotonicNs() - previous.at >= kShortest && checkHealth(pair)) requestWindow();
   if (agent.attached && !yielded && !agent.off.load()) forceHeld();
   publishOwnCpu();
 }

@@ -145,9 +145,9 @@ struct StepsJoined {
   // some special ones, then the last steps. Empty: always.
   std::vector<Interval> detailed;
   static constexpr std::uint32_t kBlock = 64;  // steps that follow each other, for who groups them
-  std::uint64_t every = 1;                     // block is held, drawn by lot; a power of two
+  std::uint64_t every = 1;                     // block is held, chosen at random; a power of two
 
-  // Drawn by lot, and not held for what it is: of these are quantiles and models.
+  // Chosen at random, and not held for what it is: of these are quantiles and models.
   [[nodiscard]] bool drawn(std::uint32_t number) const {
     return splitmix64(number / kBlock) % every == 0;
   }

@@ -10,7 +10,7 @@ namespace stallprof {
 namespace {
 
 // CPU time of another process, by the clock id that encodes its pid (clock_getcpuclockid(3)): exact
-// to the nanosecond, its dead threads included, and readable by anyone.
+// to the nanosecond, its exited threads included, and readable by anyone.
 Nanos processClock(std::uint32_t pid) {
   timespec time{};
   const auto clock = static_cast<clockid_t>((~pid << 3) | 2u);

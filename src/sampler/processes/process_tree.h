@@ -55,10 +55,11 @@ class ProcessTree : public Sampler {
   // Everything still alive stays without a ProcessGone: it outlives the recording.
   void finish(Nanos now, EventOut& out) override;
 
-  // Names for records that come from inside the job (hook, agent): dead lives are found too. A pid
-  // not seen yet is registered and announced through the EventOut of the last sample. startTicks 0:
-  // not known, the latest life of that pid. None, where a job has named thousands that nobody saw
-  // (the numbers are its own), and where there is no descriptor or memory to find out.
+  // Names for records that come from inside the job (hook, agent): exited processes are found too.
+  // A pid not seen yet is registered and announced through the EventOut of the last sample.
+  // startTicks 0: not known, the latest life of that pid. None, where a job has named thousands
+  // that nobody saw (the numbers are its own), and where there is no descriptor or memory to find
+  // out.
   ProcessId processOf(std::uint32_t pid, std::uint64_t startTicks);
   ThreadId threadOf(ProcessId process, std::uint32_t tid);
   // That life of the pid has ended (or cannot be found alive). False where there is no descriptor
@@ -69,8 +70,8 @@ class ProcessTree : public Sampler {
   [[nodiscard]] const std::vector<LiveProcess>& processes() const { return live_.all(); }
   [[nodiscard]] std::int64_t alive() const { return static_cast<std::int64_t>(live_.size()); }
 
-  // CPU of the job, dead included, as far as the accounts go (the ProcessSampler sets them once a
-  // second).
+  // CPU of the job, exited processes included, as far as the accounts go (the ProcessSampler sets
+  // them once a second).
   [[nodiscard]] Nanos jobCpu() const { return cpu_.total(); }
   [[nodiscard]] JobCpu& cpu() { return cpu_; }
   // Threads that came and went since the last call, in order. For one reader: the ThreadSampler.

@@ -49,7 +49,7 @@ Result setKind(std::uint32_t kind, bool on) {
       die("sets are on and kernels off: some of them would never be finished");
     fresh = on ? s.kinds.insert(kind).second : s.kinds.erase(kind) != 0;
   }
-  if (on && fresh && kind == 8) tellOfDevice();
+  if (on && fresh && kind == 8) reportDevice();
   return kOk;
 }
 
@@ -61,7 +61,7 @@ Result setKind(std::uint32_t kind, bool on) {
   return kOk;
 }
 
-void tellFatal() {
+void reportFatal() {
   struct {
     Result result;
     const char* message;
@@ -147,7 +147,7 @@ Result cuptiActivityFlushAll(std::uint32_t flag) {
   const long number = ++s.flushes;
   while (s.script.at("hang:flush", number)) sleep(1000);
   if (s.script.at("stop:flush", number)) raise(SIGSTOP);
-  if (s.script.at("fatal", number)) return tellFatal(), 999;
+  if (s.script.at("fatal", number)) return reportFatal(), 999;
   if (flag == 0 && (s.script.since("busy", number) || s.script.since("stuck", number))) return kOk;
   std::list<Buffer*> all;
   std::vector<State::Stuck> stuck;
@@ -160,7 +160,7 @@ Result cuptiActivityFlushAll(std::uint32_t flag) {
   for (const State::Stuck& b : stuck) s.complete(nullptr, 0, b.at, b.size, b.used);
   for (Buffer* b : all) {
     const std::lock_guard lock(b->mutex);
-    giveBack(*b);
+    returnBuffer(*b);
   }
   s.byForce = false;
   return kOk;

@@ -11,12 +11,12 @@ void checkZeroed(const Buffer& b) {
 
 bool haveRoom(Buffer& b, std::size_t bytes) {
   State& s = state();
-  if (b.at != nullptr && b.used + bytes > b.size) giveBack(b);
+  if (b.at != nullptr && b.used + bytes > b.size) returnBuffer(b);
   if (b.at != nullptr) return true;
-  std::size_t most = 0;
+  std::size_t maxRecords = 0;
   b.used = b.size = 0;
   inRequest = true;
-  s.request(&b.at, &b.size, &most);
+  s.request(&b.at, &b.size, &maxRecords);
   inRequest = false;
   if (b.at == nullptr && kVersion < 27) die("no buffer, and before 12.9 that is a crash");
   if (b.at == nullptr) return s.dropped.fetch_add(1), false;
@@ -63,7 +63,7 @@ Buffer& bufferOfThread() {
   return *(mine = &s.buffers.emplace_back());
 }
 
-void giveBack(Buffer& b) {
+void returnBuffer(Buffer& b) {
   State& s = state();
   std::uint8_t* at = b.at;
   b.at = nullptr;

@@ -16,7 +16,7 @@ bool isOn(std::uint32_t kind);
 // With the buffer's lock held.
 std::uint8_t* place(Buffer& buffer,
                     std::uint32_t kind);  // zeros of the record's size; null: no room
-void giveBack(Buffer& buffer);
+void returnBuffer(Buffer& buffer);
 
 Buffer& bufferOfThread();
 

@@ -118,7 +118,7 @@ void onGraph(const fake_call* call, std::uint64_t start, std::uint64_t end) {
 
 const fake_tracer tracer{onContext, onCall, onKernel, onCopy, onSync, onGraph};
 
-void tellOfDevice() {
+void reportDevice() {
   record(8, [](std::uint8_t* at) {
     set(at, 112, 0u);  // id
     for (std::uint8_t i = 0; i < 16; ++i) set(at, 120 + i, i);

@@ -6,6 +6,6 @@
 namespace fake {
 
 extern const fake_tracer tracer;  // what the driver calls for each piece of work
-void tellOfDevice();
+void reportDevice();
 
 }  // namespace fake

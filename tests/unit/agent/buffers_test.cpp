@@ -34,7 +34,7 @@ struct BufferBench {
     agent.cupti = {};
   }
 
-  void giveBack(std::size_t calls, std::size_t valid) {
+  void returnBuffer(std::size_t calls, std::size_t valid) {
     std::uint8_t* buffer = nullptr;
     std::size_t size = 0, maximum = 0;
     requestBuffer(&buffer, &size, &maximum);
@@ -46,16 +46,16 @@ struct BufferBench {
 
 TEST_CASE("how long records are is learnt from a buffer that is walked to its end") {
   BufferBench bench;
-  bench.giveBack(1, kCallBytes);
+  bench.returnBuffer(1, kCallBytes);
   CHECK(bench.area->stride[cupti::kRuntime] == kCallBytes);
   CHECK(bench.area->buffer[0].state == STALLPROF_BUFFER_FULL);
 }
 
 TEST_CASE("what follows the record at which a walk breaks off is not taken for its length") {
   BufferBench bench;
-  bench.giveBack(3, 3 * kCallBytes + 4096);
+  bench.returnBuffer(3, 3 * kCallBytes + 4096);
   CHECK(bench.area->stride[cupti::kRuntime] == kCallBytes);
-  bench.giveBack(1, kCallBytes + 4096);
+  bench.returnBuffer(1, kCallBytes + 4096);
   CHECK(bench.area->stride[cupti::kRuntime] == kCallBytes);
 }
 
