@@ -98,10 +98,10 @@ def stolen_when_busy(length=1.0):
     return (host_steal() - before) / (time.monotonic() - began) / os.cpu_count()
 
 
-def wait_for_quiet(most, patience):
-    """Until the hypervisor takes no more than `most` of the CPUs, at most `patience` seconds; whether it does."""
+def wait_for_quiet(maximum, patience):
+    """Until the hypervisor takes no more than `maximum` of the CPUs, at most `patience` seconds; whether it does."""
     began = time.monotonic()
-    while stolen_when_busy() > most:
+    while stolen_when_busy() > maximum:
         if time.monotonic() - began > patience:
             return False
         time.sleep(10)

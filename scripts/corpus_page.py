@@ -189,7 +189,7 @@ def stolen(rows):
              f"{', no verdict' if report['withheld'] else ''})" for row in rows for report in row["noisy"]]
     left = [f"`{row['program']}` {row['report']['stolen']:.0%}" for row in rows if (row["report"]["stolen"] or 0) > 0.02]
     least = turns.ROUNDS[0] if all("copies" in row for row in rows) else 8
-    noisy = [f"`{row['program']}`" for row in rows if row["rounds"] == row["rounds_run"] == turns.MOST_ROUNDS]
+    noisy = [f"`{row['program']}`" for row in rows if row["rounds"] == row["rounds_run"] == turns.MAX_ROUNDS]
     return [f"Rounds not counted, as the hypervisor took over 5 % of a CPU in them: {run - counted_rounds} of {run}; of rows with "
             f"fewer than {least} others all are: {', '.join(noisy) or 'none'}. Recorded "
             f"again, as it took over 5 % of all CPUs: {'; '.join(again) or 'none'}. It took over 2 % of the CPUs in the "

@@ -34,7 +34,7 @@ COPIES = 5           # processes of each variant
 TOGETHER = 2         # of them are started at once: most of a start is imports, on one CPU
 ROUNDS = (10, 30)    # at least, at most, of those that count
 STOLEN = 0.05        # of a CPU during a turn, at most, in a round that counts
-MOST_ROUNDS = 48     # counted or not
+MAX_ROUNDS = 48     # counted or not
 ENOUGH = 0.03        # half of the 90 % interval of the logarithm of each gain
 DRAWS = 400
 
@@ -136,7 +136,7 @@ def quiet(stolen):
     """Which rounds count, of what was stolen from each variant in each round: in the end all, where too few were quiet."""
     rounds = list(zip(*stolen))
     calm = [number for number, turns in enumerate(rounds) if max(turns) <= STOLEN]
-    return calm if len(calm) >= ROUNDS[0] or len(rounds) < MOST_ROUNDS else list(range(len(rounds)))
+    return calm if len(calm) >= ROUNDS[0] or len(rounds) < MAX_ROUNDS else list(range(len(rounds)))
 
 
 def in_rounds(of_copies, done):
@@ -167,14 +167,14 @@ def compare(commands, folder, enough=lambda gains: known_well(gains.values())):
                 variants[name][(done - 1) % COPIES].turn(seconds)
             counted = quiet([in_rounds([copy.stolen for copy in copies], done) for copies in variants.values()])
             of_copy = [number % COPIES for number in counted]
-            if done < MOST_ROUNDS and min(map(of_copy.count, range(COPIES))) < ROUNDS[0] // COPIES:
+            if done < MAX_ROUNDS and min(map(of_copy.count, range(COPIES))) < ROUNDS[0] // COPIES:
                 continue
             counts = {}
             for name, copies in variants.items():
                 turns = in_rounds([copy.counts() for copy in copies], done)
                 counts[name] = [turns[number] for number in counted]
             gains = {name: gain(counts[base], counts[name], of_copy) for name in others}
-            if len(counted) >= ROUNDS[1] or done >= MOST_ROUNDS or enough(gains):
+            if len(counted) >= ROUNDS[1] or done >= MAX_ROUNDS or enough(gains):
                 return rate(counts[base]), gains, len(counted), done
     finally:
         for copies in variants.values():

@@ -46,14 +46,14 @@ std::size_t cheapest(const std::vector<TuneRun>& runs, std::size_t first) {
 
 // What one worker takes, of the runs there are the most.
 double workerBytes(const TuneSpace& space, const std::vector<TuneRun>& runs) {
-  Maybe<double> most;
+  Maybe<double> maximum;
   for (const TuneRun& run : runs) {
     const int more = run.setting.workers - space.base.workers;
     if (more == 0 || !run.peakBytes || !runs[0].peakBytes) continue;
     const double each = (*run.peakBytes - *runs[0].peakBytes) / more;
-    most = std::max(most.value_or(0), each);
+    maximum = std::max(maximum.value_or(0), each);
   }
-  return most.value_or(space.workerBytes);
+  return maximum.value_or(space.workerBytes);
 }
 
 bool fits(const TuneSpace& space, const std::vector<TuneRun>& runs, const TuneSetting& s) {

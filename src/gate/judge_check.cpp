@@ -34,9 +34,9 @@ Maybe<double> sizeOf(std::span<const double> base, std::span<const double> head,
 
 void judgeBudget(CheckResult& r) {
   const double head = r.head.value_or(0);
-  const bool within = r.check.atMost ? head <= r.check.bound : head >= r.check.bound;
+  const bool within = r.check.isMax ? head <= r.check.bound : head >= r.check.bound;
   r.verdict = within ? CheckVerdict::kWithinBudget : CheckVerdict::kOverBudget;
-  r.why = fmt::format("budget: {} {}", r.check.atMost ? "at most" : "at least",
+  r.why = fmt::format("budget: {} {}", r.check.isMax ? "at most" : "at least",
                       valueText(r.check.bound, std::string(r.kind.unit)));
 }
 

@@ -53,8 +53,8 @@ OutputJson checkJson(const CheckResult& c) {
           {"change_in", c.scale.points ? "points" : "factor"},
           {"max_regression",
            c.check.kind == Check::Kind::kShift ? OutputJson(c.check.floor) : OutputJson()},
-          {"max", budget && c.check.atMost ? OutputJson(c.check.bound) : OutputJson()},
-          {"min", budget && !c.check.atMost ? OutputJson(c.check.bound) : OutputJson()},
+          {"max", budget && c.check.isMax ? OutputJson(c.check.bound) : OutputJson()},
+          {"min", budget && !c.check.isMax ? OutputJson(c.check.bound) : OutputJson()},
           {"interval", shiftJson(c)},
           {"why", shown(c.why)},
           {"waiver", c.check.waiver ? OutputJson(shown(*c.check.waiver)) : OutputJson()}};

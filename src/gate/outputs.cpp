@@ -56,7 +56,7 @@ Mark markAt(const Maybe<Suspect>& suspect, const GateOutput& options, Level leve
 // A metric may have a budget, or two, beside its comparison.
 std::string idOf(const Check& check) {
   const bool budget = check.kind == Check::Kind::kBudget;
-  return "gate/" + check.path + (!budget ? "" : check.atMost ? "/max" : "/min");
+  return "gate/" + check.path + (!budget ? "" : check.isMax ? "/max" : "/min");
 }
 
 std::string caseText(const CheckResult& c) {
@@ -69,9 +69,9 @@ std::string caseText(const CheckResult& c) {
 void junitCase(std::string& out, const CheckResult& c) {
   const bool budget = c.check.kind == Check::Kind::kBudget;
   out += fmt::format("    <testcase classname=\"stallprof.gate\" name=\"{}{}\"", xml(c.check.path),
-                     !budget          ? ""
-                     : c.check.atMost ? " (budget, max)"
-                                      : " (budget, min)");
+                     !budget         ? ""
+                     : c.check.isMax ? " (budget, max)"
+                                     : " (budget, min)");
   const std::string text = xml(caseText(c));
   if (failed(c.verdict) && c.level() == Level::kError)
     out +=

@@ -36,7 +36,7 @@ struct Check {
   Maybe<double> singleRun = {};    // the change that decides where a side has too few runs, >= 0.10
   double minAbsolute = 0;          // smaller changes, in the metric's unit, do not count
   double bound = 0;                // kBudget
-  bool atMost = true;              // kBudget: else at least
+  bool isMax = true;               // kBudget: else at least
   double tolerance = 0;            // kExact, of the base's value
   Maybe<std::string> waiver = {};  // why a failure does not fail
   std::uint32_t line = 0;          // in the policy file; 0 without one

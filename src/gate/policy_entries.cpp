@@ -47,7 +47,7 @@ std::string addChecks(const MetricEntry& entry, Policy& policy) {
   if (!entry.min) return "";
   Check& minimum = add(Check::Kind::kBudget);
   minimum.bound = *entry.min;
-  minimum.atMost = false;
+  minimum.isMax = false;
   return "";
 }
 

@@ -69,7 +69,7 @@ class RankSums {
   }
 
   // P(a sum of at most `sum`).
-  [[nodiscard]] double atMost(std::size_t sum) const {
+  [[nodiscard]] double chanceUpTo(std::size_t sum) const {
     // Half a step of 2 for continuity.
     if (chances_.empty()) return normalBelow((static_cast<double>(sum) + 1 - mean_) / deviation_);
     double below = 0;
@@ -93,7 +93,7 @@ std::ptrdiff_t criticalCount(std::size_t base, std::size_t head, double alpha) {
   std::ptrdiff_t count = -1;
   double level = 0;
   for (std::size_t u = 0; u <= base * head; ++u) {
-    const double chance = sums.atMost(minimum + 2 * u);
+    const double chance = sums.chanceUpTo(minimum + 2 * u);
     if (chance > alpha) break;
     count = static_cast<std::ptrdiff_t>(u);
     level = chance;
@@ -118,8 +118,8 @@ Maybe<RankTest> rankTest(std::span<const double> base, std::span<const double> h
   test.low = differences[static_cast<std::size_t>(count)];
   test.high = differences[differences.size() - 1 - static_cast<std::size_t>(count)];
   test.size = median(std::move(differences));
-  test.better = RankSums(ranks, head.size()).atMost(ofHead);
-  test.worse = RankSums(ranks, base.size()).atMost(all - ofHead);
+  test.better = RankSums(ranks, head.size()).chanceUpTo(ofHead);
+  test.worse = RankSums(ranks, base.size()).chanceUpTo(all - ofHead);
   return test;
 }
 

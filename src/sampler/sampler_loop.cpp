@@ -53,11 +53,11 @@ Nanos SamplerLoop::late(const Sampler& sampler) const {
 }
 
 // Evenly from -most to most, by xorshift64: any sequence will do that is not in step with the job.
-Nanos SamplerLoop::jitter(Nanos most) {
+Nanos SamplerLoop::jitter(Nanos maximum) {
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;
-  const Nanos::rep width = std::max<Nanos::rep>(most.count(), 1);
+  const Nanos::rep width = std::max<Nanos::rep>(maximum.count(), 1);
   return Nanos(static_cast<Nanos::rep>(random_ % static_cast<std::uint64_t>(2 * width)) - width);
 }
 

@@ -68,7 +68,7 @@ class SamplerLoop {
   void resume(Nanos now, EventOut& out);
   void call(Entry& entry, Nanos now, EventOut& out);
   void plan(Entry& entry, Nanos now);
-  [[nodiscard]] Nanos jitter(Nanos most);
+  [[nodiscard]] Nanos jitter(Nanos maximum);
   void govern(Nanos now);
   void reportMissed(Nanos now, EventOut& out);
 

@@ -68,9 +68,9 @@ class Stolen(unittest.TestCase):
         self.assertEqual(turns.quiet([base, other]), [0, 1, 2, 4, 5, 6, 8, 9])
 
     def test_a_host_that_is_never_quiet_has_all_of_its_rounds_counted_in_the_end(self):
-        noisy = [0.5] * turns.MOST_ROUNDS
+        noisy = [0.5] * turns.MAX_ROUNDS
         self.assertEqual(turns.quiet([noisy[1:]]), [])
-        self.assertEqual(turns.quiet([noisy]), list(range(turns.MOST_ROUNDS)))
+        self.assertEqual(turns.quiet([noisy]), list(range(turns.MAX_ROUNDS)))
 
 
     def test_a_row_waits_for_a_quiet_host_but_not_for_ever(self):

@@ -49,12 +49,12 @@ class Days(Case):
         self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
         self.check_flat(recording, hours)
 
-    def check_flat(self, recording, most):
+    def check_flat(self, recording, expected):
         rows = [re.match(r"(\d+) recorder .*?\brss=(\d+).*?\bwritten=(\d+)", line)
                 for line in self.events(recording, "recorder")]
         rows = [(int(row[1]) / 1e9, int(row[2]), int(row[3])) for row in rows if row]
         hours = (rows[-1][0] - rows[0][0]) / 3600
-        self.assertGreater(hours, most * 0.8)
+        self.assertGreater(hours, expected * 0.8)
         self.assertLess(max(rss for _, rss, _ in rows), 64 * MB)
         quarter = len(rows) // 4
         first, last = rows[quarter:2 * quarter], rows[-quarter:]  # the start is over

@@ -31,7 +31,7 @@ constexpr double kNoisy = 0.05;
 // A run takes at most so many times the longest before it, and so much: one that waits for a lock
 // that nobody holds would never end. The first is the command as it was recorded, which did end.
 constexpr int kLongerBy = 3;
-constexpr Nanos kLongerByAtLeast = std::chrono::seconds(10);
+constexpr Nanos kMinMargin = std::chrono::seconds(10);
 
 constexpr char kOnView[] =
     " (on a copy-on-write view of your files; --in-place runs on those themselves)";
@@ -162,7 +162,7 @@ RecordedRun Runs::recordedRun(const std::string& name,
     if (!isSwitchedOff(variable, plan_.view != nullptr)) run.environment.push_back(variable);
   run.view = plan_.view;
   run.trial = true;
-  if (longest_ > Nanos(0)) run.limit = kLongerBy * longest_ + kLongerByAtLeast;
+  if (longest_ > Nanos(0)) run.limit = kLongerBy * longest_ + kMinMargin;
   return run;
 }
 

@@ -115,7 +115,7 @@ Result<Trace> FactsAccumulator::readRoles(const EventSource& events) {
 // steps decides. 0: no trainer has enough of them.
 Nanos FactsAccumulator::settled(const Trace& trace) const {
   Nanos found{};
-  std::size_t most = kMinSteps;
+  std::size_t maxSteps = kMinSteps;
   for (const TrainerIdentity& who : roles_.trainers) {
     TrainerTimeline timeline = readTimeline(trace, who);
     if (const auto known = trainers_.find(who.process); known != trainers_.end())
@@ -128,8 +128,8 @@ Nanos FactsAccumulator::settled(const Trace& trace) const {
         after, plan.steps.end(), [&](auto& step) { return step.begin < trace.end - kLate; });
     const auto steps = static_cast<std::size_t>(
         std::min(latest - after, std::max<std::ptrdiff_t>(0, plan.steps.end() - after - 2)));
-    if (steps <= most || cutsWarmup(timeline, plan, steps)) continue;
-    most = steps;
+    if (steps <= maxSteps || cutsWarmup(timeline, plan, steps)) continue;
+    maxSteps = steps;
     found = (after + static_cast<std::ptrdiff_t>(steps) - 1)->begin;
   }
   return found;

@@ -18,16 +18,16 @@ int indexOf(const Trace& trace, const TrainerTimeline& timeline, std::uint32_t l
 }
 
 // The most of them that overlap.
-int mostAtATime(const Intervals& all) {
+int maxConcurrent(const Intervals& all) {
   std::vector<std::pair<Nanos, int>> changes;  // at one time ends before begins
   for (const Interval& one : all) {
     changes.emplace_back(one.begin, 1);
     changes.emplace_back(one.end, -1);
   }
   std::sort(changes.begin(), changes.end());
-  int now = 0, most = 1;
-  for (const auto& [at, change] : changes) most = std::max(most, now += change);
-  return most;
+  int now = 0, maximum = 1;
+  for (const auto& [at, change] : changes) maximum = std::max(maximum, now += change);
+  return maximum;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ std::vector<ZippedLoader> findZipped(const Trace& trace, const TrainerTimeline& 
   }
   std::vector<ZippedLoader> all;
   for (auto& [key, zipped] : found) {
-    zipped.iterators = mostAtATime(epochs[key]);
+    zipped.iterators = maxConcurrent(epochs[key]);
     all.push_back(zipped);
   }
   std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.loader < b.loader; });

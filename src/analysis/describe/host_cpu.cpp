@@ -98,8 +98,8 @@ Maybe<double> queuedIn(const Trace& trace, Nanos begin, Nanos end) {
 }
 
 struct Cores {
-  double usable = 0, allowed = 0;  // means of the window
-  double least = 0, most = 0;      // usable
+  double usable = 0, allowed = 0;   // means of the window
+  double minimum = 0, maximum = 0;  // usable
 };
 
 // Null: an older recording has only what the manifest says of its start.
@@ -109,8 +109,8 @@ Maybe<Cores> coresIn(const Trace& trace, Nanos begin, Nanos end) {
   const auto add = [&](const Timed<HostUsage>& row) {
     const auto allowed = static_cast<double>(row.data.allowedCpus);
     const double usable = std::min(allowed, quotaAt(trace, row.at).value_or(allowed));
-    cores.least = rows == 0 ? usable : std::min(cores.least, usable);
-    cores.most = std::max(cores.most, usable);
+    cores.minimum = rows == 0 ? usable : std::min(cores.minimum, usable);
+    cores.maximum = std::max(cores.maximum, usable);
     cores.usable += usable;
     cores.allowed += allowed;
     ++rows;
@@ -192,8 +192,8 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
     if (const auto last = static_cast<double>(trace.host.back().data.allowedCores);
         last > 0 && kTwoThreads * last < run.cores)
       run.coresAsOne = kTwoThreads * last;
-  if (cores && cores->least < (1 - kChanged) * cores->most)
-    run.coresRange = std::pair(cores->least, cores->most);
+  if (cores && cores->minimum < (1 - kChanged) * cores->maximum)
+    run.coresRange = std::pair(cores->minimum, cores->maximum);
   const double cpus = run.cores * seconds(end - begin) * 1e9;
   const Maybe<double> job = jobCpu(trace, begin, end);
   if (job && !trainer.steps.empty()) {

@@ -43,11 +43,11 @@ void measureTrainer(const Trace& trace, const TrainerFacts& trainer, NumaUse& us
     onNode[node] += cpu;
     all += cpu;
   });
-  const auto most = std::max_element(onNode.begin(), onNode.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
-  if (most == onNode.end()) return;
-  use.trainerNode = most->first;
-  use.trainerNodeRatio = most->second / all;
+  const auto largest = std::max_element(onNode.begin(), onNode.end(),
+                                        [](auto& a, auto& b) { return a.second < b.second; });
+  if (largest == onNode.end()) return;
+  use.trainerNode = largest->first;
+  use.trainerNodeRatio = largest->second / all;
   const auto used = devicesUsed(trace, trainer);
   for (const auto& row : trace.devices)
     if (!used.empty() && row.data.device == used.front() && row.data.node >= 0)

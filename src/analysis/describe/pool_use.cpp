@@ -32,11 +32,11 @@ Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
   }
   if (use.samples <= 0) return {};
   if (beside.empty()) return use;
-  double most = 0;
-  for (const Spins& each : beside) most = std::max(most, each.spins);
+  double maximum = 0;
+  for (const Spins& each : beside) maximum = std::max(maximum, each.spins);
   use.threads = 1;
   for (const Spins& each : beside) {
-    if (each.spins < kMember * most) continue;
+    if (each.spins < kMember * maximum) continue;
     ++use.threads;
     use.besideWorks += each.works();
   }

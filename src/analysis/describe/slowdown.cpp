@@ -78,8 +78,8 @@ class Pairs {
   void add(std::size_t i) {
     const Interval pause = intervalOf(trace_.pauses[i]);
     const Nanos before = sideBefore(i), after = sideAfter(i);
-    const Nanos least(static_cast<Nanos::rep>(kShortestSide * seconds(pause.length()) * 1e9));
-    if (pause.empty() || before < least || after < least) return;
+    const Nanos minimum(static_cast<Nanos::rep>(kShortestSide * seconds(pause.length()) * 1e9));
+    if (pause.empty() || before < minimum || after < minimum) return;
     const Interval all{pause.begin - before, pause.end + after};
     Pair pair = collect(all, pause);
     const bool enough = pair.pause >= kPlain * seconds(pause.length()) &&

@@ -21,10 +21,10 @@ std::vector<LineInfo> lineTable(const Trace& trace, const TrainerFacts& facts) {
   for (const LoopLineSamples& l : facts.stacks.lines) {
     if (all <= 0 || l.samples.time < kMinLineShare * all) continue;
     const auto& phases = l.samples.seconds;
-    const auto most = std::max_element(phases.begin(), phases.end()) - phases.begin();
+    const auto largest = std::max_element(phases.begin(), phases.end()) - phases.begin();
     SourceLine where = lineOf(trace, l.frame);
     where.line = trace.stack(l.frame).line;  // of a library's loop, too: its lines are the rows
-    table.push_back({std::move(where), static_cast<Phase>(most), l.samples.time / all});
+    table.push_back({std::move(where), static_cast<Phase>(largest), l.samples.time / all});
   }
   std::stable_sort(table.begin(), table.end(),
                    [](const LineInfo& a, const LineInfo& b) { return a.ratio > b.ratio; });

@@ -13,23 +13,23 @@ namespace {
 // their number), and a device's work, what it waits for others' data, copies and collectives, is
 // not the trainer's. 0: nothing is known.
 double stepOfOthers(const Evidence& e) {
-  double most = 0;
+  double maximum = 0;
   if (e.workers() > 0 && e.perStep > 0)
-    most = e.gains.demand().batch.alone() / (e.workers() * e.perStep);
-  if (e.device.timeline) most = std::max(most, e.device.busy + e.device.idleOfOthers);
-  return std::min(1.0, most);
+    maximum = e.gains.demand().batch.alone() / (e.workers() * e.perStep);
+  if (e.device.timeline) maximum = std::max(maximum, e.device.busy + e.device.idleOfOthers);
+  return std::min(1.0, maximum);
 }
 
 }  // namespace
 
-Prediction withLess(double share, double likely, double minimum, double maximum, double least) {
-  const auto speedup = [&](double left) { return 1 / std::max(least, 1 - share * (1 - left)); };
+Prediction reducedTo(double share, double likely, double minimum, double maximum, double minStep) {
+  const auto speedup = [&](double left) { return 1 / std::max(minStep, 1 - share * (1 - left)); };
   return {speedup(likely), speedup(minimum), speedup(maximum)};
 }
 
 Prediction withoutOverhead(const Evidence& e, double share, double likely, double minimum,
                            double maximum) {
-  return withLess(share, likely, minimum, maximum, stepOfOthers(e));
+  return reducedTo(share, likely, minimum, maximum, stepOfOthers(e));
 }
 
 Prediction withoutHalf(const Evidence& e, double share) {

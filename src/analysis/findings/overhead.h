@@ -6,9 +6,9 @@
 // What findings share that are about the training thread's own time: work that could leave it.
 namespace stallprof {
 
-// `share` of the time, of which so much is left, and a step takes `least` of it at least.
-[[nodiscard]] Prediction withLess(double share, double likely, double minimum, double maximum,
-                                  double least = 0);
+// `share` of the time, of which so much is left, and a step takes `minStep` of it at least.
+[[nodiscard]] Prediction reducedTo(double share, double likely, double minimum, double maximum,
+                                   double minStep = 0);
 // The time is the trainer's own, so what leaves it shortens the run by as much, down to what others
 // take; the arguments are the shares of it that are left.
 [[nodiscard]] Prediction withoutOverhead(const Evidence& e, double share, double likely,

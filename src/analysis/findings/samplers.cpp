@@ -14,7 +14,7 @@ extern const AdviceDefinition kCheaperSampler{
              "the data set for each batch. More workers change nothing of it.";
     }};
 
-bool samplersTakeMost(const Evidence& e, double dataShare) {
+bool samplersDominate(const Evidence& e, double dataShare) {
   return e.drawing.low > kNotable && e.drawing.value > dataShare / 2;
 }
 

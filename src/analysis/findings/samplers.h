@@ -9,7 +9,7 @@ namespace stallprof {
 extern const AdviceDefinition kCheaperSampler;
 
 // More than half of `dataShare` of the window.
-[[nodiscard]] bool samplersTakeMost(const Evidence& e, double dataShare);
+[[nodiscard]] bool samplersDominate(const Evidence& e, double dataShare);
 
 // The finding of that time, pointing at the sampler's line.
 [[nodiscard]] Finding samplersFinding(const Evidence& e, double dataShare);

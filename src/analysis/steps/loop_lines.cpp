@@ -111,9 +111,10 @@ Maybe<MainLoop> findMainLoop(const Trace& trace, const ThreadLife& thread,
       std::max_element(loops.begin(), loops.end(),
                        [](const MainLoop& a, const MainLoop& b) { return a.seconds < b.seconds; });
   if (longest == loops.end() || longest->seconds < kMinTime * all.seconds) return {};
-  const double most = longest->seconds;
-  return *std::find_if(loops.begin(), loops.end(),
-                       [&](const MainLoop& loop) { return loop.seconds >= kLongEnough * most; });
+  const double maxSeconds = longest->seconds;
+  return *std::find_if(loops.begin(), loops.end(), [&](const MainLoop& loop) {
+    return loop.seconds >= kLongEnough * maxSeconds;
+  });
 }
 
 LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const ThreadLife& thread,

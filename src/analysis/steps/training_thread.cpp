@@ -50,12 +50,12 @@ ThreadId trainingThread(const Trace& trace, const StackLabels& labels) {
   const Doing itself = doingOf(trace, labels, trace.thread(main));
   if (itself.updating > 0) return main;
   ThreadId updates, busiest = main;
-  double most = 0, running = itself.running;
+  double maxUpdating = 0, running = itself.running;
   for (const ThreadId id : trace.process(trace.thread(main).process).threads) {
     if (id == main || trace.thread(id).stacks.empty()) continue;
     const Doing doing = doingOf(trace, labels, trace.thread(id));
-    if (doing.updating > most && doing.updating >= kMinUpdating * doing.all) {
-      most = doing.updating;
+    if (doing.updating > maxUpdating && doing.updating >= kMinUpdating * doing.all) {
+      maxUpdating = doing.updating;
       updates = id;
     }
     if (doing.running > running) {

@@ -91,11 +91,11 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
 void placeUnexplained(Verdict& verdict, const std::vector<LineInfo>& lines) {
   Maybe<NoVerdict>& reason = verdict.withheld;
   if (!reason || reason->why != NoVerdict::Why::kUnexplained) return;
-  const auto most = std::find_if(lines.begin(), lines.end(), [&](const LineInfo& line) {
+  const auto found = std::find_if(lines.begin(), lines.end(), [&](const LineInfo& line) {
     return (line.phase == Phase::kUnknown || line.phase == Phase::kOther) &&
            2 * line.ratio > reason->value;
   });
-  if (most != lines.end()) reason->at = most->where;
+  if (found != lines.end()) reason->at = found->where;
 }
 
 }  // namespace stallprof

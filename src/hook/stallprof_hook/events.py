@@ -128,7 +128,7 @@ def _package(file):
 
 
 _library_folders = {}   # by folder of a file
-_MOST_ENTRIES = 1000    # of a folder that are read
+_MAX_ENTRIES = 1000    # of a folder that are read
 
 
 def _library_folder(folder):
@@ -143,7 +143,7 @@ def _library_folder(folder):
         try:
             with os.scandir(top) as entries:   # all that lies beside the program is its own
                 known = not (main and os.path.dirname(os.path.abspath(main)) == top) and any(
-                    entry.name.endswith('.dist-info') for entry in itertools.islice(entries, _MOST_ENTRIES))
+                    entry.name.endswith('.dist-info') for entry in itertools.islice(entries, _MAX_ENTRIES))
         except Exception:   # of an audit hook of the program's, too
             known = False
         found = _library_folders[folder] = top if known else ''

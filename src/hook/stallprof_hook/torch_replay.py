@@ -14,7 +14,7 @@ from . import events, overrides
 from .events import now, put, stamp
 from .parts import PARTIAL, report
 
-LEAST = 10              # batches: fewer are one shape, one data-dependent path
+MIN_BATCHES = 10              # batches: fewer are one shape, one data-dependent path
 _MEMORY_SHARE = 4       # of what is available, a fourth at most
 _meant = {}             # number of a loader -> (reference, file, line, _Kept)
 _drained = []
@@ -34,7 +34,7 @@ class _Kept:
             self.batches.append(_copied(batch, True))
         self.bytes += _bytes(batch)
         bound = _available() // _MEMORY_SHARE
-        if self.bytes > bound and len(self.batches) < LEAST:
+        if self.bytes > bound and len(self.batches) < MIN_BATCHES:
             overrides.refuse('--replay', '%d batches take %.0f MB, more than a quarter of the memory that is '
                              'available' % (len(self.batches), self.bytes / 1e6))
         if len(self.batches) >= overrides.replay or self.bytes > bound:

@@ -9,7 +9,7 @@ from .events import Around
 from .parts import Part, Parts
 
 PARTS = Parts('torch_threads', Part('threads', 'the line that sets how many threads compute', 'set_num_threads'))
-_MOST = 8   # numbers of a process: a program may set one for each part of its step
+_MAX_NUMBERS = 8   # numbers of a process: a program may set one for each part of its step
 _reported = [0, set()]   # pid, numbers
 
 
@@ -35,7 +35,7 @@ def _begin(args, kwargs):
     wanted = overrides.threads or args[0]
     if _reported[0] != os.getpid():
         _reported[:] = os.getpid(), set()
-    if args[0] not in _reported[1] and len(_reported[1]) < _MOST:
+    if args[0] not in _reported[1] and len(_reported[1]) < _MAX_NUMBERS:
         _reported[1].add(args[0])
         overrides.report_change('torch.set_num_threads', args[0], wanted, file, line)
     return [(wanted,), {}]

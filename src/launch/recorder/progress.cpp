@@ -74,9 +74,9 @@ const Progress::Seen* Progress::busiest(bool fromUpdate) const {
 
 Progress::Made Progress::made(bool fromUpdate) const {
   if (fromUpdate && updated_ < Nanos(0)) return {};
-  const Seen* most = busiest(fromUpdate);
-  if (most == nullptr) return {};
-  return fromUpdate ? Made{most->total - most->before, updated_} : Made{most->total, most->first};
+  const Seen* seen = busiest(fromUpdate);
+  if (seen == nullptr) return {};
+  return fromUpdate ? Made{seen->total - seen->before, updated_} : Made{seen->total, seen->first};
 }
 
 StepPace Progress::pace() const {

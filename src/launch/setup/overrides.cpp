@@ -13,7 +13,7 @@ namespace {
 struct Setting {
   std::string_view name;
   bool number = false;  // else true or false
-  unsigned least = 0;
+  unsigned minimum = 0;
   bool automatic = false;  // or "auto": TensorFlow chooses
 };
 constexpr std::array<Setting, 11> kSettings = {{
@@ -70,9 +70,9 @@ Result<std::pair<std::string, std::string>> parseSetting(std::string_view word) 
     unsigned number = 0;
     const char* end = value.data() + value.size();
     const auto [stop, error] = std::from_chars(value.data(), end, number);
-    if (error != std::errc() || stop != end || number < setting->least || number > kMaxNumber)
+    if (error != std::errc() || stop != end || number < setting->minimum || number > kMaxNumber)
       return refused("--set " + std::string(name) + " takes a whole number from " +
-                     std::to_string(setting->least) + " to " + std::to_string(kMaxNumber) +
+                     std::to_string(setting->minimum) + " to " + std::to_string(kMaxNumber) +
                      (setting->automatic ? ", or auto" : "") + ", not " + inQuotes(value));
     return std::pair(std::string(name), std::to_string(number));
   }

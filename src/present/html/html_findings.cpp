@@ -255,11 +255,11 @@ void minors(Html& html, const std::vector<const FindingRow*>& rows, std::size_t 
 
 void gainFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index) {
   const Prediction& p = f.advice[index].predicted;
-  const bool most = p.basis == Basis::kAssumed && shownSpeedup(p) == p.high;
-  figure(
-      html,
-      pathOf(f, "advice.", a) + std::to_string(index) + ".predicted." + (most ? "high" : "speedup"),
-      shownSpeedup(p), gainText(p));
+  const bool assumed = p.basis == Basis::kAssumed && shownSpeedup(p) == p.high;
+  figure(html,
+         pathOf(f, "advice.", a) + std::to_string(index) + ".predicted." +
+             (assumed ? "high" : "speedup"),
+         shownSpeedup(p), gainText(p));
 }
 
 void measuredFigure(Html& html, const Analysis& a, const Finding& f, std::size_t index) {

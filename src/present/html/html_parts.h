@@ -50,7 +50,7 @@ void cell(Html& html, const std::string& style, Body body) {
   const auto td = html.open("td", {{"class", style}});
   body();
 }
-// At most `most` bytes of text from the job: the middle is left out where it is longer.
+// At most `maximum` bytes of text from the job: the middle is left out where it is longer.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t maximum);
 
 // A part of a stacked bar; `name` is shown where it fits.

@@ -44,8 +44,8 @@ Maybe<double> shownSpeedup(const Prediction& predicted) {
 
 std::string gainText(const Prediction& predicted) {
   if (predicted.basis == Basis::kAssumed) {
-    const Maybe<double> most = shownSpeedup(predicted);
-    return usable(most) ? "up to " + times(*most) : std::string(kNoGainText);
+    const Maybe<double> shown = shownSpeedup(predicted);
+    return usable(shown) ? "up to " + times(*shown) : std::string(kNoGainText);
   }
   if (usable(predicted.low) && usable(predicted.high)) {
     const std::string low = times(*predicted.low), high = times(*predicted.high);

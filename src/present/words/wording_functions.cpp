@@ -50,7 +50,7 @@ std::vector<std::string> loopLines(const Analysis& a, std::size_t maximum) {
   std::vector<double> ratios;
   for (const LineInfo& l : a.lines) ratios.push_back(l.ratio);
   std::sort(ratios.begin(), ratios.end(), std::greater<>());
-  const double least = ratios.size() > maximum && maximum > 0 ? ratios[maximum - 1] : 0;
+  const double minimum = ratios.size() > maximum && maximum > 0 ? ratios[maximum - 1] : 0;
   std::size_t place = columnsOf(kElsewhere);
   for (const LineInfo& l : a.lines) place = std::max(place, columnsOf(shortPlace(l.where)));
   std::vector<std::string> lines;
@@ -61,7 +61,7 @@ std::vector<std::string> loopLines(const Analysis& a, std::size_t maximum) {
                     rightAligned(tenthTexts(parts)[0], 8) + rest);
   };
   for (const LineInfo& l : a.lines) {
-    if (l.ratio < least || lines.size() == maximum) continue;
+    if (l.ratio < minimum || lines.size() == maximum) continue;
     shown += l.ratio;
     add(shortPlace(l.where), l.ratio,
         "  " + padded(std::string(nameOf(l.phase)), 11) + escapeTerminal(l.text.raw()));

@@ -11,15 +11,15 @@ namespace stallprof {
 // (recording/writer.h): a kind that may have any number of them takes a part of it alone.
 class FirstNames {
  public:
-  explicit FirstNames(std::size_t most) : most_(most) {}
+  explicit FirstNames(std::size_t maximum) : maximum_(maximum) {}
   // Whether `name` is one of them: it is where there is room yet.
   bool take(const std::string& name) {
-    if (names_.size() < most_) names_.insert(name);
+    if (names_.size() < maximum_) names_.insert(name);
     return names_.contains(name);
   }
 
  private:
-  std::size_t most_;
+  std::size_t maximum_;
   std::unordered_set<std::string> names_;
 };
 

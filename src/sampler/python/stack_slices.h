@@ -38,7 +38,7 @@ class StackSlices {
     ++samples_;
   }
   // The thread has not run since the last sample: it was seen all the time since. A slice may last
-  // for `least` at least.
+  // for `minimum` at least.
   void stillBlocked(ThreadId thread, Nanos now, Nanos period, Nanos minimum, EventOut& out) {
     if (samples_ == 0 || now <= last_) return;
     const Nanos longest =

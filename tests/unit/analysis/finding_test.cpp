@@ -185,7 +185,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what threads that are no more have worked is work for those that stay") {
-  const auto atMost = [](double besideWorks) {
+  const auto maxGain = [](double besideWorks) {
     Facts f =
         factsOf(Training{.workers = 1, .cores = 2, .compute = 10, .trainerCpu = 10, .batchCpu = 0});
     f.trainer.processCpu = scaled(f.trainer.window(), 1.5);
@@ -199,9 +199,9 @@ TEST_CASE("what threads that are no more have worked is work for those that stay
     const Finding* found = find(j, "compute.oversubscribed");
     return found ? *found->advice.at(0).predicted.high : 0;
   };
-  CHECK(atMost(0) == Approx(1 / (1 - 0.2)));
-  CHECK(atMost(60) == Approx(1 / (1 - 0.2 + 0.09)));
-  CHECK(atMost(300) == 0);  // 45 % of a core: one thread would be slower
+  CHECK(maxGain(0) == Approx(1 / (1 - 0.2)));
+  CHECK(maxGain(60) == Approx(1 / (1 - 0.2 + 0.09)));
+  CHECK(maxGain(300) == 0);  // 45 % of a core: one thread would be slower
 }
 
 TEST_CASE("threads that spin beside what one thread does alone are no finding") {

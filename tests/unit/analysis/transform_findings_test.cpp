@@ -154,19 +154,19 @@ TEST_CASE("what every rank of a host is advised must fit all of them") {
   Facts f = factsOf(
       Training{.workers = 1, .cores = 16, .compute = 300, .waitTransform = 700, .batchCpu = 1000});
   f.run.jobCpuRatio = 1.3 / 16;
-  const auto most = [&] {
+  const auto maxGain = [&] {
     const Judgement j = f.judge();
     const Advice* more = adviceIn(j, "transform.too_few_workers", "more_workers");
     REQUIRE(more);
     return *more->predicted.speedup;
   };
-  CHECK(most() > 3);
+  CHECK(maxGain() > 3);
   f.run.siblings = 7;  // with the same script
   f.run.siblingCpuRatio = 7 * 1.3 / 16;
-  CHECK(most() < 1.05 * 16 / (8 * 1.3));  // all cores busy, each with its 1.3 s a step
+  CHECK(maxGain() < 1.05 * 16 / (8 * 1.3));  // all cores busy, each with its 1.3 s a step
   f.run.siblings = 0;
   f.run.balance.together = 8;  // ranks of one recording, never seen to wait for each other
-  CHECK(most() < 1.05 * 16 / (8 * 1.3));
+  CHECK(maxGain() < 1.05 * 16 / (8 * 1.3));
 }
 
 TEST_CASE("workers are never advised beyond memory or shared memory") {

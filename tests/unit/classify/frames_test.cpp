@@ -55,9 +55,9 @@ TEST_CASE("a module pattern fits a whole installed path, or the end of the user'
 // fitsModule and fitsFunction put no pattern together; what they answer is as if they had.
 TEST_CASE("a pattern fits behind any boundary as one with a star before it would") {
   std::uint64_t random = 0;
-  const auto word = [&](std::string_view letters, std::size_t most) {
+  const auto word = [&](std::string_view letters, std::size_t maxLetters) {
     std::string out;
-    for (std::size_t left = splitmix64(++random) % (most + 1); left > 0; --left)
+    for (std::size_t left = splitmix64(++random) % (maxLetters + 1); left > 0; --left)
       out += letters[splitmix64(++random) % letters.size()];
     return out;
   };

@@ -86,7 +86,7 @@ expires = 2026-12-31
   CHECK(p.checks[2].kind == Check::Kind::kBudget);
   CHECK(p.checks[2].bound == 0.10);
   CHECK(p.checks[2].level == Level::kWarn);
-  CHECK(!p.checks[3].atMost);
+  CHECK(!p.checks[3].isMax);
   CHECK(p.checks[3].waiver);
   CHECK(p.checks[4].kind == Check::Kind::kExact);
   CHECK(p.checks[4].tolerance == 0.01);

@@ -192,7 +192,7 @@ TEST_CASE("a budget holds the head alone, above or below") {
   wait.bound = 0.15;
   Check busy = checkOf("verdict.au_ratio", Check::Kind::kBudget, Worse::kLower);
   busy.bound = 0.80;
-  busy.atMost = false;
+  busy.isMax = false;
   Policy policy = policyOf(wait);
   policy.checks.push_back(busy);
   CHECK(judged({}, sampleSide(100, 0.01, 0.15), policy).outcome == Outcome::kPass);

@@ -160,9 +160,9 @@ TEST_CASE("a page and a Markdown report show what was measured beside what was p
 TEST_CASE("text is cut between characters, and rows that are left out are named below the table") {
   std::string digits;
   for (int i = 0; i < 100; ++i) digits += "\xe6\x95\xb0";
-  for (std::size_t most = 30; most < 36; ++most) {
-    const std::string cut = shortened(digits, most);
-    CHECK(cut.size() <= most);
+  for (std::size_t limit = 30; limit < 36; ++limit) {
+    const std::string cut = shortened(digits, limit);
+    CHECK(cut.size() <= limit);
     CHECK((cut.size() - 3) % 3 == 0);
   }
   Analysis a = samples::inputBound();

@@ -33,9 +33,9 @@ struct Content {
 };
 using Disk = std::map<std::string, Content>;
 
-void apply(std::string& bytes, const Content::Step& step, std::size_t most) {
+void apply(std::string& bytes, const Content::Step& step, std::size_t maximum) {
   if (step.truncates) return bytes.resize(std::min<std::size_t>(bytes.size(), step.offset));
-  const std::size_t size = std::min(step.bytes.size(), most);
+  const std::size_t size = std::min(step.bytes.size(), maximum);
   bytes.resize(std::max<std::size_t>(bytes.size(), step.offset + size));
   bytes.replace(step.offset, size, step.bytes, 0, size);
 }

@@ -128,11 +128,11 @@ TEST_CASE("a disk full for a while costs nothing that fits in memory") {
 
 // A disk that has room for so many bytes at a time.
 struct SmallStorage final : Storage {
-  std::uint64_t most = ~0ull;
+  std::uint64_t maxSize = ~0ull;
   int asked = 0;
   int reserve(int file, std::uint64_t offset, std::uint64_t size) override {
     ++asked;
-    return size > most ? kLastOfDisk : Storage::reserve(file, offset, size);
+    return size > maxSize ? kLastOfDisk : Storage::reserve(file, offset, size);
   }
 };
 
@@ -140,7 +140,7 @@ TEST_CASE("space on the disk is asked for ahead, and for a frame alone where the
   for (const bool small : {false, true}) {
     const TemporaryDirectory directory;
     SmallStorage storage;
-    if (small) storage.most = 64u << 10;
+    if (small) storage.maxSize = 64u << 10;
     auto writer = createWriter(directory / "a", testing::sampleManifest(), {}, storage);
     REQUIRE(writer.ok());
     for (int second = 1; second <= 100; ++second) {

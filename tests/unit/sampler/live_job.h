@@ -60,7 +60,7 @@ class LiveJob {
     if (!reaped_) ::waitpid(pid_, nullptr, 0);
   }
 
-  // Watches until the child ends or `most` has passed.
+  // Watches until the child ends or `maximum` has passed.
   void watch(Nanos maximum) {
     const Nanos until = now() + maximum;
     while (now() < until && !ended()) {

@@ -63,9 +63,9 @@ std::uint64_t missed(const EventList& list) {
   return sum;
 }
 
-void checkCalls(const Counting& sampler, std::size_t least, std::size_t most) {
-  CHECK(sampler.at.size() >= least);
-  CHECK(sampler.at.size() <= most);
+void checkCalls(const Counting& sampler, std::size_t minimum, std::size_t maximum) {
+  CHECK(sampler.at.size() >= minimum);
+  CHECK(sampler.at.size() <= maximum);
 }
 
 }  // namespace

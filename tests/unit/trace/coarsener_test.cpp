@@ -33,7 +33,7 @@ Trace reader(Nanos length, const TraceBounds& bounds, bool fetches = true, Nanos
   return builder.seal();
 }
 
-TraceBounds atMost(std::size_t rows) { return {rows, rows, rows}; }
+TraceBounds maxRows(std::size_t rows) { return {rows, rows, rows}; }
 
 struct Sums {
   Nanos run{}, queued{};
@@ -64,7 +64,7 @@ std::string sourcesOf(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("a run within its bounds is kept sample by sample, and nothing is said of it") {
-  const Trace trace = reader(11s, atMost(400));
+  const Trace trace = reader(11s, maxRows(400));
   CHECK(trace.thread(kThread).slices.size() == 200);
   CHECK(trace.thread(kThread).stacks.size() == 200);
   CHECK(sourcesOf(trace).empty());
@@ -73,7 +73,7 @@ TEST_CASE("a run within its bounds is kept sample by sample, and nothing is said
 TEST_CASE("a longer run has no more rows, exact sums, and the shares that it had") {
   const Sums all = sumsOf(reader(2h, TraceBounds::none()));
   for (const Nanos length : {Nanos(2h), Nanos(20h)}) {
-    const Trace trace = reader(length, atMost(40'000));
+    const Trace trace = reader(length, maxRows(40'000));
     const ThreadLife& thread = trace.thread(kThread);
     CHECK(thread.slices.size() + thread.stacks.size() <= 40'000);
     CHECK(thread.slices.size() > 4'000);
@@ -90,8 +90,8 @@ TEST_CASE("a longer run has no more rows, exact sums, and the shares that it had
 }
 
 TEST_CASE("a time that is years off changes nothing of what is kept of the others") {
-  const Trace trace = reader(2h, atMost(4'000));
-  const Trace strayed = reader(2h, atMost(4'000), true, std::chrono::years(3));
+  const Trace trace = reader(2h, maxRows(4'000));
+  const Trace strayed = reader(2h, maxRows(4'000), true, std::chrono::years(3));
   const auto same = [](const auto& tables, const auto& others) {
     return std::equal(tables.begin(), tables.end(), others.begin(), others.end(),
                       [](auto& a, auto& b) {
@@ -106,7 +106,7 @@ TEST_CASE("a time that is years off changes nothing of what is kept of the other
 }
 
 TEST_CASE("what keeps step with the sampling period is met as often as it is there") {
-  TraceBuilder builder(atMost(20'000));
+  TraceBuilder builder(maxRows(20'000));
   builder.take({1s, ThreadSeen{kThread, kProcess, 7, {}}});
   for (Nanos at = 100s; at < 100s + 10h; at += 200ms) {
     builder.take({at, StackSlice{kThread, 90ms, kReads, 10, Gil::kUnknown, false}});
@@ -120,13 +120,13 @@ TEST_CASE("what keeps step with the sampling period is met as often as it is the
 }
 
 TEST_CASE("samples of a main thread without known steps are all kept: its loop is found by them") {
-  const Trace trace = reader(2h, atMost(40'000), false);
+  const Trace trace = reader(2h, maxRows(40'000), false);
   CHECK(trace.thread(kThread).stacks.size() == 2 * 65455);
   CHECK(trace.thread(kThread).slices.size() < 40'000);
 }
 
 TEST_CASE("of counters the first and the last stay, and those between come less often") {
-  TraceBuilder builder(atMost(1000));
+  TraceBuilder builder(maxRows(1000));
   for (int second = 0; second < 36'000; ++second) {
     ProcessUsage usage;
     usage.process = kProcess;
@@ -142,7 +142,7 @@ TEST_CASE("of counters the first and the last stay, and those between come less 
 }
 
 TEST_CASE("an interval recorded piece by piece stays complete or is no longer said to be") {
-  TraceBuilder builder(atMost(2000));
+  TraceBuilder builder(maxRows(2000));
   std::uint32_t number = 0;
   for (int minute = 0; minute < 100; ++minute) {
     const Nanos begin = minute * 60s + 1s, length = minute == 50 ? Nanos(1100ms) : Nanos(1s);

@@ -110,16 +110,16 @@ void addBlockedEvidence(Finding& f, const Evidence& e) {
 void addMainLine(Finding& f, const Evidence& e) {
   constexpr double kMainLine = 0.5;
   const std::vector<LoopLineSamples>& lines = e.trainer.stacks.lines;
-  const auto most = std::max_element(lines.begin(), lines.end(),
-                                     [](const LoopLineSamples& a, const LoopLineSamples& b) {
-                                       return a.samples.time < b.samples.time;
-                                     });
+  const auto longest = std::max_element(lines.begin(), lines.end(),
+                                        [](const LoopLineSamples& a, const LoopLineSamples& b) {
+                                          return a.samples.time < b.samples.time;
+                                        });
   const double all = e.trainer.stacks.trainerTime;
-  if (most == lines.end() || all <= 0 || most->samples.time < kMainLine * all) return;
-  const SourceLine line = lineOf(e.trace, most->frame);
+  if (longest == lines.end() || all <= 0 || longest->samples.time < kMainLine * all) return;
+  const SourceLine line = lineOf(e.trace, longest->frame);
   if (!f.where.known()) f.where = line;
   addEvidence(f, "{} of the time is at {}",
-              {ratioWord(most->samples.time / all), textWord(nameOf(line))});
+              {ratioWord(longest->samples.time / all), textWord(nameOf(line))});
 }
 
 Maybe<Finding> cpuBound(const Evidence& e) {

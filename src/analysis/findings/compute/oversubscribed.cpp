@@ -24,7 +24,7 @@ int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(cores
 // The most of the window that as many threads as fit save, of spin loops that are `spins` of the
 // process's CPU: what the trainer's own thread loses now, spinning and queued, less the work of
 // threads that are no more, which those that stay must do.
-double savedAtMost(const Evidence& e, double spins) {
+double maxSaved(const Evidence& e, double spins) {
   const PoolUse& pool = *e.run.pool;
   const double lost = pool.leaderSpins * seconds(e.trainer.cpu) / e.window + e.starved;
   const double cpu = seconds(e.trainer.processCpu) / e.window;  // cores
@@ -76,8 +76,8 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   SampleSum all;
   all.samples = all.squares = pool->samples;
   const Share spins = shareOf(pool->spins, all);
-  if (savedAtMost(e, spins.low) <= kNotable) return {};
-  const double saved = savedAtMost(e, spins.value);
+  if (maxSaved(e, spins.low) <= kNotable) return {};
+  const double saved = maxSaved(e, spins.value);
   Finding f =
       findingOf(e, saved, "The step's threads are more than the cores left for them, and wait");
   // By the trainer's own samples, whatever is known of a loader; others may hold the cores.

@@ -85,7 +85,7 @@ class Compilations {
       if (c.times < kMinTimes) continue;
       seconds_ += c.seconds;
       times_ += c.times;
-      if (!most_ || c.seconds > most_->seconds) most_ = &c;
+      if (!longest_ || c.seconds > longest_->seconds) longest_ = &c;
     }
   }
   Compilations(const Compilations&) = delete;
@@ -94,11 +94,11 @@ class Compilations {
   [[nodiscard]] bool any() const { return any_; }
   [[nodiscard]] double share() const { return of_ > 0 ? std::min(kMaxShare, seconds_ / of_) : 0; }
   [[nodiscard]] int times() const { return times_; }
-  [[nodiscard]] const Compilation* most() const { return most_; }
+  [[nodiscard]] const Compilation* longest() const { return longest_; }
 
  private:
   std::map<std::tuple<std::string_view, StringId, std::uint32_t>, Compilation> functions_;
-  const Compilation* most_ = nullptr;
+  const Compilation* longest_ = nullptr;
   double seconds_ = 0, of_ = 0;  // of so many of the window: in long runs, of its ends
   int times_ = 0;
   bool any_ = false;
@@ -120,20 +120,20 @@ constexpr const char* kTitle = "What the step calls is compiled again and again"
 
 // By the hook: each to the nanosecond.
 Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
-  const Compilation* most = all.most();
+  const Compilation* longest = all.longest();
   const double share = all.share();
-  if (!most || share <= kNotable) return {};
+  if (!longest || share <= kNotable) return {};
   Finding f = overheadFinding(e, share, kTitle);
   if (all.times() < kManyTimes) f.confidence = lowered(f.confidence);
-  const PhaseSpan& span = most->latest->data;
+  const PhaseSpan& span = longest->latest->data;
   const SpanName name(e.trace.text(span.name));
   f.where = lineAt(e.trace, span.file, span.line);
   addEvidence(f, "compiling takes {} of the time, each function's first time left out",
               {ratioWord(share)});
   addEvidence(f, "{} was compiled {} times more at its line, {} each",
-              {textWord(std::string(name.function)), countWord(most->times),
-               timeWord(most->seconds / most->times)},
-              countWord(most->times));
+              {textWord(std::string(name.function)), countWord(longest->times),
+               timeWord(longest->seconds / longest->times)},
+              countWord(longest->times));
   if (!name.why.empty()) addEvidence(f, "the latest: {}", {textWord(std::string(name.why))});
   // One compilation is left where all shapes become one; one in ten, where a few stay. What a step
   // takes with none was not seen where they hold most of the time.

@@ -148,8 +148,8 @@ class Machinery {
     const StackSeen& frame = trace_.stack(user);
     double& sum = lines_[{frame.file, frame.line}];
     sum += weight;
-    if (sum <= most_) return;
-    most_ = sum;
+    if (sum <= maxSum_) return;
+    maxSum_ = sum;
     line_ = user;
   }
 
@@ -158,7 +158,7 @@ class Machinery {
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
   std::map<std::pair<StringId, StringId>, Use> uses_;
   std::map<StackId, bool> loads_;
-  double all_ = 0, machinery_ = 0, most_ = 0;
+  double all_ = 0, machinery_ = 0, maxSum_ = 0;
   double fetching_ = 0, unknownFetching_ = 0;  // samples
   StackId line_;
 };

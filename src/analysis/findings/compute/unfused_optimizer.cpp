@@ -17,7 +17,7 @@ constexpr double kMuchUpdating = 0.08;  // of the training thread's time
 // parameters of 16 to 4 million elements: Adam, AdamW and Adagrad 0.08 to 0.36, SGD 0.18 to 0.67.
 struct Left {
   std::string_view loop;  // the end of the functions' names
-  double likely, most, least;
+  double likely, maximum, minimum;
 };
 constexpr std::array<Left, 4> kLeft = {{{"_tensor_adam", 0.25, 0.4, 0.08},
                                         {"_tensor_adamw", 0.25, 0.4, 0.08},
@@ -54,14 +54,14 @@ bool otherProcessesTakeCores(const Evidence& e) {
 Maybe<Finding> unfusedOptimizer(const Evidence& e) {
   if (e.device.seen || hasSince(e, kFusedOnCpuSince) != Has::kYes) return {};
   const StackFacts& s = e.trainer.stacks;
-  const FunctionSamples* most = nullptr;
+  const FunctionSamples* hottest = nullptr;
   double time = 0;
   for (const FunctionSamples& f : s.functions) {  // most samples first
     if (!leftOf(e.trace, f)) continue;
-    if (!most) most = &f;
+    if (!hottest) hottest = &f;
     time += f.seconds;
   }
-  if (!most || s.trainerTime <= 0) return {};
+  if (!hottest || s.trainerTime <= 0) return {};
   const Share share = shareOf(time / s.trainerTime * s.trainer.samples, s.trainer);
   if (share.low <= kMuchUpdating) return {};
   Finding f =
@@ -71,14 +71,15 @@ Maybe<Finding> unfusedOptimizer(const Evidence& e) {
   addEvidence(f, "{} of the time updates parameters by separate operators",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, s.trainer.samples);
-  point(f, {lineOf(e.trace, most->hot), lineOf(e.trace, most->user), most->rule, 0, 0});
-  const Left& left = *leftOf(e.trace, *most);
+  point(f, {lineOf(e.trace, hottest->hot), lineOf(e.trace, hottest->user), hottest->rule, 0, 0});
+  const Left& left = *leftOf(e.trace, *hottest);
   return withAdvice(
-      f, {adviceOf(kFusedOptimizer, {"code", "fused", "False", "True"},
-                   assuming("a fused update takes " + ratioWord(left.likely).text +
-                                " of the time, at best " + ratioWord(left.least).text,
-                            withoutOverhead(e, share.value, left.likely, left.most, left.least)),
-                   "rounding differs in the last digits")});
+      f,
+      {adviceOf(kFusedOptimizer, {"code", "fused", "False", "True"},
+                assuming("a fused update takes " + ratioWord(left.likely).text +
+                             " of the time, at best " + ratioWord(left.minimum).text,
+                         withoutOverhead(e, share.value, left.likely, left.maximum, left.minimum)),
+                "rounding differs in the last digits")});
 }
 
 }  // namespace

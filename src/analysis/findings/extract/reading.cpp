@@ -80,9 +80,9 @@ std::string folderOfReads(const Evidence& e) {
     if (row.data.process != e.trainer.process || ofSystem(path)) continue;
     seen[path.substr(0, path.rfind('/'))].insert(row.data.path);
   }
-  const auto most = std::max_element(
+  const auto largest = std::max_element(
       seen.begin(), seen.end(), [](auto& a, auto& b) { return a.second.size() < b.second.size(); });
-  return most == seen.end() ? std::string() : std::string(most->first);
+  return largest == seen.end() ? std::string() : std::string(largest->first);
 }
 
 // Most of the blocked reading is in sockets: no storage of this host is asked.

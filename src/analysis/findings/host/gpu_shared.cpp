@@ -34,8 +34,8 @@ Maybe<Finding> gpuShared(const Evidence& e) {
   addBusyEvidence(f, e);
   // Kernels take longer by the turns of the others, as far as the device sets the pace.
   const double busy = e.device.timeline ? e.device.busy : g->busyRatio.value_or(0);
-  const double most = busy * others;
-  const auto saved = [&](double part) { return Saved{part * most, 0, part * most}; };
+  const double maximum = busy * others;
+  const auto saved = [&](double part) { return Saved{part * maximum, 0, part * maximum}; };
   return withAdvice(
       f, {adviceOf(kOwnDevice, {"hardware", "gpu", "shared", "its own"},
                    predictSaved(e, saved(0.7), saved(0.2), saved(1),

@@ -50,10 +50,10 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
     addEvidence(f, "draws {} W", {{numberText(*g->powerWatts), g->powerWatts, "W"}});
   // Kernels that wait for memory gain nothing from the clock; only what keeps the device busy can.
   const double busy = e.device.timeline ? e.device.busy : g->busyRatio.value_or(0);
-  const double most = busy * *g->throttledRatio * (1 - pace);
+  const double maximum = busy * *g->throttledRatio * (1 - pace);
   // The step gets shorter by as much as the device sets its pace.
   const auto saved = [&](double part) {
-    return Saved{part * most * std::min(1.0, busy), 0, part * most};
+    return Saved{part * maximum * std::min(1.0, busy), 0, part * maximum};
   };
   return withAdvice(
       f,

@@ -34,7 +34,7 @@ double takenFromTrainer(const Evidence& e) {
 Prediction onQuietHost(const Evidence& e, double taken) {
   if (taken > e.external)
     return assuming("the training thread has a core whenever it wants one",
-                    withLess(taken, 0, 0.2, 0));
+                    reducedTo(taken, 0, 0.2, 0));
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
   Prediction quiet = e.gains.predict(s);

@@ -108,7 +108,7 @@ Maybe<Finding> ipc(const Evidence& e) {
   const auto [own, blamed, drawn, released] = transportIn(e);
   if (e.workers() < 1) return {};
   const double received = own + blamed, share = received + released;
-  if (samplersTakeMost(e, share + drawn)) return samplersFinding(e, share + drawn);
+  if (samplersDominate(e, share + drawn)) return samplersFinding(e, share + drawn);
   if (share <= kNotable) return {};
   Finding f = loaderFinding(e, share, "Moving batches between processes takes its own time");
   addEvidence(f, "the training process spends {} receiving and unpickling", {ratioWord(own)});

@@ -67,17 +67,17 @@ PipelineSettings withCheckpoints(const Evidence& e, double share, double scale) 
 
 // Arithmetic where there is no model of the loader: saving holds up everything else. With one, too,
 // it bounds the gain: of few saves a resampled window may hold more than there were.
-Prediction savingLess(const Evidence& e, double share, double likely, double minimum,
-                      double maximum) {
+Prediction savingRarely(const Evidence& e, double share, double likely, double minimum,
+                        double maximum) {
   if (!e.gains.fits()) return withoutOverhead(e, share, likely, minimum, maximum);
   Prediction p =
       e.gains.predict(withCheckpoints(e, share, likely), withCheckpoints(e, share, minimum),
                       withCheckpoints(e, share, maximum));
   if (!p.speedup) return p;
-  const Prediction most = withLess(share, likely, minimum, maximum);
-  p.speedup = std::clamp(*p.speedup, 1.0, *most.speedup * (1 + kModelError));
+  const Prediction limit = reducedTo(share, likely, minimum, maximum);
+  p.speedup = std::clamp(*p.speedup, 1.0, *limit.speedup * (1 + kModelError));
   p.low = std::clamp(*p.low, 1.0, *p.speedup);
-  p.high = std::clamp(*p.high, *p.speedup, *most.high * (1 + kModelError));
+  p.high = std::clamp(*p.high, *p.speedup, *limit.high * (1 + kModelError));
   return p;
 }
 
@@ -105,13 +105,13 @@ Maybe<Finding> checkpoint(const Evidence& e) {
   }
   // A copy in memory remains: about a tenth of a write that reaches storage.
   return withAdvice(
-      f,
-      {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
-                assuming("a copy in memory takes a tenth of a save, at best a fiftieth",
-                         withoutOverhead(e, share, 0.1, 0.3, 0.02)),
-                "a second copy of the weights in memory while it is written"),
-       adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
-                savingLess(e, share, 0.5, 0.55, 0.45), "twice the work is lost when a run dies")});
+      f, {adviceOf(kBackgroundCheckpoints, {"code", "checkpoint", "blocking", "background"},
+                   assuming("a copy in memory takes a tenth of a save, at best a fiftieth",
+                            withoutOverhead(e, share, 0.1, 0.3, 0.02)),
+                   "a second copy of the weights in memory while it is written"),
+          adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
+                   savingRarely(e, share, 0.5, 0.55, 0.45),
+                   "twice the work is lost when a run dies")});
 }
 
 }  // namespace

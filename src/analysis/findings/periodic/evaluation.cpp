@@ -21,7 +21,7 @@ constexpr std::string_view kForwardAlone =
     "by their names, more functions of forward passes ran than those of backward ones explain";
 
 constexpr double kItsWork = 0.90;  // of the time of a program that is not seen to train
-constexpr double kAtLeast = 0.02;  // of the time is left, whatever goes
+constexpr double kMinStep = 0.02;  // of the time is left, whatever goes
 // Updates for each interval from eval() to train(), at least: with fewer a model may act in it.
 constexpr std::int64_t kUpdates = 4;
 
@@ -91,9 +91,9 @@ Maybe<Finding> evaluation(const Evidence& e) {
   if (std::max(epochs, own.count) == 1)
     f.confidence = lowered(f.confidence);  // how often is not known
   if (e.trainer.native.passes) addEvidence(f, kForwardAlone);
-  Prediction rarer = withLess(share, 0.5, 0.55, 0.45, kAtLeast);
-  rarer.low = withLess(of.low, 0.5, 0.55, 0.45, kAtLeast).low;
-  rarer.high = withLess(of.high, 0.5, 0.55, 0.45, kAtLeast).high;
+  Prediction rarer = reducedTo(share, 0.5, 0.55, 0.45, kMinStep);
+  rarer.low = reducedTo(of.low, 0.5, 0.55, 0.45, kMinStep).low;
+  rarer.high = reducedTo(of.high, 0.5, 0.55, 0.45, kMinStep).high;
   if (inSteps)
     rarer = assuming(predicted ? "what the model predicts in each step is not what it is trained on"
                                : "what runs in eval() mode is no part of a training step",
@@ -102,7 +102,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
                    assuming("another device, or other cores, evaluate meanwhile",
-                            withLess(share, 0, 0.1, 0, kAtLeast)),
+                            reducedTo(share, 0, 0.1, 0, kMinStep)),
                    "a second model in memory, and a checkpoint for each evaluation"),
           adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"}, std::move(rarer),
                    "a bad run is noticed later")});

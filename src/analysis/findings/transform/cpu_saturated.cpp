@@ -15,7 +15,7 @@ constexpr const char* kSaturatedTitle = "Making batches needs more CPU than the 
 bool coresShort(const Evidence& e) {
   if (!coresFull(e)) return false;
   if (e.workers() > 0) return true;
-  if (samplersTakeMost(e, e.wait)) return false;
+  if (samplersDominate(e, e.wait)) return false;
   const auto more = moreWorkers(e);
   return !more || more->predicted.speedup.value_or(1) < kWorthIt;
 }

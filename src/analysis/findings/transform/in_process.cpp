@@ -137,7 +137,7 @@ Maybe<Finding> inProcess(const Evidence& e) {
   if (!e.loader) return withoutLoader(e);
   if (e.inLoop > kNotable && (e.workers() > 0 || e.inLoop > e.wait)) return inLoop(e);
   if (e.workers() > 0 || e.wait <= kNotable) return {};
-  if (samplersTakeMost(e, e.wait)) return samplersFinding(e, e.wait);
+  if (samplersDominate(e, e.wait)) return samplersFinding(e, e.wait);
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
   addEvidence(f, "num_workers is 0: every fetch holds up the step", {}, countWord(0));
   addWaitEvidence(f, e);

@@ -33,11 +33,11 @@ Maybe<Advice> singleThread(const Evidence& e) {
   PipelineSettings minimum = e.gains.base();
   minimum.singleThreaded = true;
   PipelineSettings likely = minimum, maximum = minimum;
-  const double least = 1 / std::max(1.0, e.gains.demand().batch.pool);
+  const double minScale = 1 / std::max(1.0, e.gains.demand().batch.pool);
   const Maybe<Share>& spins = e.run.workerSpins;
   minimum.cpuScale = spins ? 1 - spins->low : 1;
-  likely.cpuScale = std::max(least, spins ? 1 - spins->value : (least + 1) / 2);
-  maximum.cpuScale = std::max(least, spins ? 1 - spins->high : 0);
+  likely.cpuScale = std::max(minScale, spins ? 1 - spins->value : (minScale + 1) / 2);
+  maximum.cpuScale = std::max(minScale, spins ? 1 - spins->high : 0);
   const Prediction gain = e.gains.predictAssumed(likely, minimum, maximum);
   if (gain.speedup && *gain.speedup < kNoGain) return {};
   return adviceOf(kSingleThreadWorkers,
