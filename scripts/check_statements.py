@@ -10,8 +10,6 @@ import sys
 
 import check_words
 
-# Comments, then literals: neither is code.
-NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![\w])'(?:\\.|[^'\\\n])+'", re.S)
 CONTROL = re.compile(r"^(?:else|do|case (?:[^:]|::)*:(?!:)|default:|\w+:(?!:))\s+|^(?:if|while|for|switch)(?: constexpr)?\s*\(")
 ASSIGNMENT = re.compile(r"^(?:\+\+|--)?[\w.:*()\[\]>-]+\s*(?:[-+*/|&^%]|<<|>>)?=(?!=)")
 CALL = re.compile(r"^[\w.:>\[\]-]+\(.*\)$|^\+\+|^--", re.S)
@@ -21,15 +19,11 @@ NO_STATEMENT = re.compile(r"^(?:using|typedef|template|return|co_return)\b|^v\("
 INITIALIZER_ENDS = re.compile(r"\}\s*[,;)\]}.+?:*/-]")
 
 
-def blank(match):
-    return re.sub(r"[^\n]", " ", match.group(0))
-
-
 def statements(text):
     """(line, [parts between commas]) of each statement that ends in a semicolon."""
     stack, parts, line, begun = [], [""], 1, 0
     depth = 0
-    text = NO_CODE.sub(blank, text)
+    text = check_words.without_text(text)
     for at, c in enumerate(text):
         line += c == "\n"
         if c == "{":

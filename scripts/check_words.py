@@ -27,9 +27,8 @@ RETIRED = {
     "theft": "buffer taken by another client",
     "thief": "buffer taken by another client",
     "borne": "tolerated",
-    "kMost": "kMax",
-    "kLeast": "kMin",
     "kFewest": "kMin",
+    "by lot": "at random",
     "held against": "compared with",
     "give back": "return, release",
     "doubt": "uncertain",
@@ -40,23 +39,45 @@ FORMS = {"look": "look|looks|looked|looking", "tell": "tell|tells|teller|tellers
          "stretch": "stretch|stretches", "lap": "lap|laps", "mend": "mend|mends|mended",
          "chore": "chore|chores", "doer": "doer|doers", "wish": "wish|wishes",
          "give back": r"g[ia]v(?:e|es|en|ing)\s(?:\w+\s)?back", "doubt": r"doubt\w*",
-         "held against": r"h[eo]ld(?:s|ing)? (?:\w+ )?against"}
+         "held against": r"h[eo]ld(?:s|ing)? (?:\w+ )?against", "by lot": r"by\slots?"}
 PLAIN = re.compile("|".join(rf"(?P<w{i}>(?<![A-Za-z])(?:{FORMS.get(word, word)})(?![a-z]))"
                             for i, word in enumerate(RETIRED) if not word.startswith("k")), re.I)
-PREFIX = re.compile(r"\b(kMost|kLeast|kFewest)(?=[A-Z]|\b)")
-CAMEL = re.compile(r"[a-z](Looks?|Told|Tells?|Teller|Stretch(?:es)?|Laps?|Anew|Chores?|Doers|Wishes|Dark|Doubt|Standing)(?![a-z])")
+PREFIX = re.compile(r"\b(kFewest)(?=[A-Z]|\b)")
+# As parts of identifiers: first, `tellFatal`, or later, `writeAnew`.
+FIRST = re.compile(r"(?<![A-Za-z])((?:look|tell|stretch|mend|chore|doer|wish|doubt)(?=[A-Z])|g[ia]v(?:e|es|en|ing)Back(?![a-z]))")
+CAMEL = re.compile(r"[a-z](Looks?|Told|Tells?|Teller|Stretch(?:es)?|Laps?|Anew|Mends?|Chores?|Doers?|Wish(?:es)?|Dark|Doubts?|"
+                   r"Standing|G[ia]v(?:e|es|en|ing)Back)(?![a-z])")
+# Of names in code alone, as text is full of both: `kMostRows`, `atMost`, `least_`, `MOST_ROUNDS`. Max and min.
+BOUND = re.compile(r"(?:(?<![A-Za-z])(?:most|least)|(?<=[a-z0-9])(?:Most|Least)|(?<![A-Za-z])(?:Most|Least))(?![a-z])")
+CONSTANT = re.compile(r"(?<![A-Za-z])(?:MOST|LEAST)(?=_|\b *[,=<>])")
+# Comments, then literals: neither is code.
+NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|R\"(\w*)\(.*?\)\1\"|\"(?:\\.|[^\"\\\n])*\"|(?<![\w])'(?:\\.|[^'\\\n])+'", re.S)
 # Data that other programs wrote, and this list.
 SKIPPED = ("scripts/check_words.py", "tests/fixtures/", "tests/fuzz/corpus/", "tests/recordings/", "LICENSE")
 # Where a word has another meaning: of a page's colours.
 MEANT = {"dark": ("src/present/html/", "tests/e2e/report/")}
-KINDS = (".h", ".c", ".cpp", ".py", ".md", ".toml", ".txt", ".json", ".html", ".cmake", "")
+CODE = (".h", ".c", ".cpp")
+KINDS = (*CODE, ".py", ".md", ".toml", ".txt", ".json", ".html", ".cmake", "")
+
+
+def without_text(code):
+    """C or C++ of as many lines, comments and literals blank."""
+    return NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group(0)), code)
 
 
 def uses(path):
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-        for found in list(PLAIN.finditer(line)) + list(PREFIX.finditer(line)) + list(CAMEL.finditer(line)):
-            if not path.relative_to(ROOT).as_posix().startswith(MEANT.get(found.group(0).lower(), ("\0",))):
-                yield number, found.group(0), line.strip()
+    text = path.read_text(errors="replace")
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        for pattern in (PLAIN, PREFIX, FIRST, CAMEL, *([CONSTANT] if path.suffix in (".py", "") else [])):
+            for found in pattern.finditer(line):
+                if not path.relative_to(ROOT).as_posix().startswith(MEANT.get(found.group(0).lower(), ("\0",))):
+                    yield number, found.group(0), line.strip()
+    if path.suffix not in CODE:
+        return
+    for number, line in enumerate(without_text(text).splitlines(), 1):
+        for found in BOUND.finditer(line):
+            yield number, found.group(0), lines[number - 1].strip()
 
 
 def files(paths, kinds):
