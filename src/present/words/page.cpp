@@ -182,20 +182,41 @@ void Page::field(std::string_view label, std::size_t labelColumns, std::string_v
   }
 }
 
-void Page::flow(std::string_view label, std::size_t labelColumns,
-                const std::vector<std::string>& parts, std::string_view between, Tone labelTone) {
-  const std::size_t rest = width_ > labelColumns ? width_ - labelColumns : 1;
+std::vector<std::string> Page::flowRows(const std::vector<std::string>& parts,
+                                        std::string_view between, std::size_t columns) const {
   std::vector<std::string> rows;
   for (const std::string& part : parts) {
-    const std::string safe = escapeTerminal(part, kLongestText);
-    const std::size_t needed = columnsOf(between) + columnsOf(safe);
-    if (!rows.empty() && columnsOf(rows.back()) + needed < rest) {
-      rows.back().append(between).append(safe);
+    const std::size_t needed = columnsOf(between) + columnsOf(part);
+    if (!rows.empty() && columnsOf(rows.back()) + needed < columns) {
+      rows.back().append(between).append(part);
       continue;
     }
     if (!rows.empty() && between.starts_with(',')) rows.back() += ',';
     // A part longer than a line is folded in its place; what follows it begins a line, too.
-    for (std::string& row : fold(safe, rest, fieldLines_)) rows.push_back(std::move(row));
+    for (std::string& row : fold(part, columns, fieldLines_)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void Page::flow(std::string_view label, std::size_t labelColumns,
+                const std::vector<std::string>& parts, std::string_view between, Tone labelTone) {
+  const std::size_t rest = width_ > labelColumns ? width_ - labelColumns : 1;
+  std::vector<std::string> safe;
+  for (const std::string& part : parts) safe.push_back(escapeTerminal(part, kLongestText));
+  std::vector<std::string> rows = flowRows(safe, between, rest);
+  if (rows.size() > fieldLines_ && safe.size() > 1) {
+    const auto rowsOf = [&](std::size_t kept) {
+      std::vector<std::string> some(safe.begin(), safe.begin() + static_cast<std::ptrdiff_t>(kept));
+      some.push_back("and " + std::to_string(safe.size() - kept) + " more");
+      return flowRows(some, between, rest);
+    };
+    // As many whole parts as the lines hold, and the first in any case.
+    std::size_t kept = 1, over = safe.size();
+    while (over - kept > 1) {
+      const std::size_t middle = (kept + over) / 2;
+      (rowsOf(middle).size() > fieldLines_ ? over : kept) = middle;
+    }
+    rows = rowsOf(kept);
   }
   if (rows.size() > fieldLines_) {
     rows.resize(fieldLines_);

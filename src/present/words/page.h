@@ -48,6 +48,7 @@ class Page {
              Tone labelTone = Tone::kHeading, Tone tone = Tone::kPlain);
 
   // `parts` side by side, `between` them; a line ends between two parts where that is possible.
+  // Where there are too many for `fieldLines` lines, how many more there are.
   void flow(std::string_view label, std::size_t labelColumns, const std::vector<std::string>& parts,
             std::string_view between, Tone labelTone = Tone::kHeading);
 
@@ -61,6 +62,9 @@ class Page {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  [[nodiscard]] std::vector<std::string> flowRows(const std::vector<std::string>& parts,
+                                                  std::string_view between,
+                                                  std::size_t columns) const;
   void put(std::string_view label, Tone labelTone, std::string_view text, Tone tone);
 
   std::size_t width_;

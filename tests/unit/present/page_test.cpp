@@ -50,6 +50,16 @@ TEST_CASE("parts flow side by side and break between each other") {
   CHECK(page.text() == "USE   one part here   another part\n      the last part\n");
 }
 
+TEST_CASE("parts that the lines do not hold are left out whole, and counted") {
+  const std::vector<std::string> parts = {"one part here", "another part", "the last part"};
+  Page page(40, false, 1);
+  page.flow("USE", 6, parts, "   ");
+  CHECK(page.text() == "USE   one part here   and 2 more\n");
+  Page two(40, false, 2);
+  two.flow("USE", 6, {"first", std::string(60, 'w'), "last"}, " | ");
+  CHECK(two.text() == "USE   first | and 2 more\n");
+}
+
 TEST_CASE("a shell command stays a shell command however it is folded") {
   Page page(40, false);
   page.command("check", 8, "stallprof run -- python 'my  train.py' --batch-size 64", "");
