@@ -88,7 +88,7 @@ class Calls(Case):
                 if b"error while loading shared libraries" in done.stderr:
                     return  # no program of ours began
                 if done.returncode == 0:
-                    if b"is not shown" not in made[0] and "is not shown" not in made[1]:  # of what lies beside it
+                    if b"are not shown" not in made[0] and "are not shown" not in made[1]:  # of what lies beside it
                         self.assertEqual(made, whole, case)
                     self.assertEqual(done.stderr, b"", case)
                     return

@@ -126,7 +126,7 @@ class Reading(Case):
         with open(secret, "w") as file:
             file.write('{"schema": "stallprof.trials/1", "notes": ["a secret"]}')
         for name, said in (("manifest.json", b""), ("events-000001.seg", b"segment_missing 1"),
-                           ("trials/outcome.json", b"What its trials measured is not shown")):
+                           ("trials/outcome.json", b"The results of its trials are not shown")):
             for way in (os.mkfifo, lambda path: os.symlink(secret, path)):
                 copy = self.path("%d.stallprof" % next(self.numbers))
                 shutil.copytree(RECORDING, copy)

@@ -10,7 +10,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/stallprof/guide DESTINATION share/do
 set(CPACK_PACKAGE_NAME stallprof)
 set(CPACK_PACKAGE_VENDOR "stallprof")
 set(CPACK_PACKAGE_CONTACT "The stallprof authors")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Finds what holds a training run back")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Finds why a training run is slow")
 set(CPACK_PACKAGE_DESCRIPTION
   "stallprof runs any training command unchanged, watches it and everything it starts, and ends
 with a ranked answer: where each step's time went (extract, transform, load, compute), what

@@ -13,15 +13,15 @@ class AttachCommand final : public LaunchCommand {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "Records a program that runs already, from outside, until it ends or Ctrl-C; then the "
-        "report. It is only read: nothing is put into it, so steps are inferred.");
+        "Records a running program from outside, until it ends or Ctrl-C; then prints the report. "
+        "No code is injected, so steps are inferred.");
     constexpr unsigned kMaxPid = 1u << 22;  // PID_MAX_LIMIT
     addWhole(app, "-p,--pid", {1, kMaxPid, "the number of a process"},
-             "the process, and with it all that it started or starts",
+             "the process to record, with all of its descendants",
              [this](unsigned pid) { pid_ = static_cast<pid_t>(pid); })
         ->required();
     addWhole(app, "--for", {1, 30 * 86400, "whole seconds"},
-             "seconds after which to leave (default: when the process ends)",
+             "stop recording after this many seconds (default: when the process ends)",
              [this](unsigned limit) { limit_ = std::chrono::seconds(limit); });
     declareRecording(app);
     declareOutput(app);

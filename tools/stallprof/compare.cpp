@@ -23,9 +23,10 @@ class CompareCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "Two sets of runs side by side: BASE... -- HEAD..., or just BASE HEAD. Shows; never fails "
-        "on a difference.");
-    app.add_option("base", base_, "recordings or JSON reports, before and after a bare --");
+        "Compares two sets of runs: BASE... -- HEAD..., or only BASE HEAD. A difference does not "
+        "change the exit status.");
+    app.add_option("base", base_,
+                   "recordings or JSON reports; base runs before a bare --, head runs after it");
   }
 
   void parse(CLI::App& app, const std::vector<std::string>& words) override {

@@ -187,7 +187,7 @@ std::string zshCompletion() {
       "  (( CURRENT-- ))\n"
       "  case $verb in\n";
   for (const Verb& verb : verbs()) {
-    text += "    " + std::string(verb.name) + ") _arguments -s -S '--help[what it takes]'";
+    text += "    " + std::string(verb.name) + ") _arguments -s -S '--help[show the options]'";
     for (const Argument& argument : argumentsOf(verb)) text += " \\\n        " + zshSpec(argument);
     if (verb.name == "run")
       text += " \\\n        '(-):command: _command_names -e' '*::arguments:_normal'";
@@ -222,9 +222,8 @@ class CompletionCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "A completion script on stdout, for those who have no package: eval \"$(stallprof "
-        "completion "
-        "bash)\" in ~/.bashrc, or its like.");
+        "Prints a completion script. Packages install it; without a package, put eval "
+        "\"$(stallprof completion bash)\" into ~/.bashrc, or the equivalent.");
     addChoice(app, "shell", shell_, {"bash", "zsh", "fish"}, "bash, zsh or fish")->required();
   }
 

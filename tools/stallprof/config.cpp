@@ -32,7 +32,7 @@ class ConfigReader : TomlFile {
 
   Result<ConfiguredWords> read(std::string_view text) {
     const Limits limits = {kLargestFile, "larger than 1 MiB", isCommandHeader,
-                           "a line may begin with [ only as a command of stallprof: [run]"};
+                           "a line that begins with [ must be a command of stallprof: [run]"};
     const Result<TomlTable> top = parse(text, limits);
     if (!top.ok()) return top.error();
     for (const auto& [key, node] : top.value().entries) readVerb(key, node);
@@ -47,7 +47,7 @@ class ConfigReader : TomlFile {
     if (verb == nullptr || table == nullptr) {
       std::vector<std::string_view> names;
       for (const Verb& each : verbs()) names.push_back(each.name);
-      return fail(node, inQuotes(name) + " is no table of a command, as in [run]" +
+      return fail(node, inQuotes(name) + " is not a table of a command, such as [run]" +
                             didYouMean(name, names));
     }
     const std::vector<Argument> arguments = argumentsOf(*verb);
@@ -64,7 +64,7 @@ class ConfigReader : TomlFile {
       for (const Argument& argument : arguments)
         if (argument.longName().size() > 2) names.push_back(argument.longName().substr(2));
       const std::vector<std::string_view> views(names.begin(), names.end());
-      return fail(value, inQuotes(key) + " is no option of stallprof " + std::string(verb) +
+      return fail(value, inQuotes(key) + " is not an option of stallprof " + std::string(verb) +
                              didYouMean(key, views));
     }
     const auto words = wordsOf(*found, value);
@@ -95,7 +95,7 @@ class ConfigReader : TomlFile {
     if (std::string text = value.text(); !text.empty()) return text;
     if (const auto* whole = value.as<std::int64_t>()) return std::to_string(*whole);
     if (const auto* number = value.as<double>()) return std::to_string(*number);
-    fail(value, argument.longName().substr(2) + " takes a text or a number");
+    fail(value, argument.longName().substr(2) + " takes a string or a number");
     return "";
   }
 
@@ -163,7 +163,7 @@ Status checkOwner(const std::string& file) {
                                         " in this directory belongs to another user: "
                                         "STALLPROF_CONFIG=" +
                                         file +
-                                        " reads it all the same, STALLPROF_CONFIG=none reads none"};
+                                        " reads it anyway, STALLPROF_CONFIG=none reads no file"};
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ class DoctorCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "What this host lets stallprof see, and the one setting that would show more; takes no "
-        "options.");
+        "Lists the data sources that this host permits, and the one setting that makes more data "
+        "available. Takes no options.");
   }
 
   int run() override {
@@ -40,15 +40,15 @@ class DoctorCommand final : public Command {
     for (const SourceReport& source : view.sources) printSource(source);
     std::printf(
         "settings: perf_event_paranoid %s, yama ptrace_scope %s%s, %s\n",
-        probe.perfParanoid == -2 ? "not there" : std::to_string(probe.perfParanoid).c_str(),
-        probe.yamaScope < 0 ? "not there" : std::to_string(probe.yamaScope).c_str(),
-        probe.yamaScope == 1 ? " (what run starts can be read; attach needs CAP_SYS_PTRACE)" : "",
+        probe.perfParanoid == -2 ? "not available" : std::to_string(probe.perfParanoid).c_str(),
+        probe.yamaScope < 0 ? "not available" : std::to_string(probe.yamaScope).c_str(),
+        probe.yamaScope == 1 ? " (processes of run can be read; attach needs CAP_SYS_PTRACE)" : "",
         probe.root ? "root" : "ordinary user");
-    std::printf("log: what the recorder of a run did is in NAME.stallprof/%s (run --log-level)\n",
+    std::printf("log: the recorder of a run writes NAME.stallprof/%s (run --log-level)\n",
                 kLogFile);
     const std::string setting = oneSetting(probe);
-    std::printf("%s\n",
-                setting.empty() ? "nothing would show more" : ("to see more: " + setting).c_str());
+    std::printf("%s\n", setting.empty() ? "no setting makes more data available"
+                                        : ("for more data: " + setting).c_str());
     return 0;
   }
 };

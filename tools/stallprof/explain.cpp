@@ -16,7 +16,7 @@ namespace {
 
 std::string phaseName(const PhaseRule& rule) {
   if (rule.work) return "work: transform in a producer, compute in the trainer";
-  std::string name = rule.phase ? std::string(nameOf(*rule.phase)) : "of whatever is called";
+  std::string name = rule.phase ? std::string(nameOf(*rule.phase)) : "of called functions";
   if (rule.overhead != OverheadKind::kNone) name += " (" + std::string(nameOf(rule.overhead)) + ")";
   return name;
 }
@@ -39,13 +39,13 @@ void printRule(const PhaseRule& rule) {
   printLine("phase", phaseName(rule));
   printLine("library", rule.family);
   printLine("note", rule.note);
-  if (rule.scope) printLine("scope", "claims in a " + sideName(*rule.scope) + " only");
-  if (rule.context) printLine("context", "what it calls works for a " + sideName(*rule.context));
+  if (rule.scope) printLine("scope", "matches in a " + sideName(*rule.scope) + " only");
+  if (rule.context) printLine("context", "called functions belong to a " + sideName(*rule.context));
   if (rule.covers == PhaseRule::Covers::kAll)
-    printLine("covers", "all that it calls, whatever rule that has");
+    printLine("covers", "all called functions, also those with other rules");
   if (rule.covers == PhaseRule::Covers::kLibrary)
-    printLine("covers", "what it calls, down to the next frame of your own code");
-  if (rule.waits) printLine("waits", "claims time blocked on files and sockets too");
+    printLine("covers", "called functions, down to the next frame of your own code");
+  if (rule.waits) printLine("waits", "also matches time blocked on files and sockets");
   printPatterns("modules", rule.modules);
   printPatterns("functions", rule.functions);
   printPatterns("libraries", rule.libraries);
@@ -64,10 +64,11 @@ int printOne(const RuleTable& table, const std::string& id) {
       std::printf("%s\n\n", id.c_str());
       printLine("phase", std::string(own.phase));
       printLine("note", std::string(own.note));
-      printLine("source", "stallprof's own: not names, but what the thread was seen doing");
+      printLine("source", "built into stallprof: based on the state of the thread, not on names");
       return 0;
     }
-  std::fprintf(stderr, "stallprof: no phase rule is called '%s'; stallprof explain --rules\n",
+  std::fprintf(stderr,
+               "stallprof: no phase rule is named '%s'; stallprof explain --rules lists them\n",
                escapeTerminal(id, 64).c_str());
   return 2;
 }
@@ -116,11 +117,11 @@ void listIds(FILE* out) {
 class ExplainCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
-    app.description("What a finding means, how it is found, what helps, and when it is wrong.");
+    app.description("Explains a finding: its meaning, rule, fixes, and when it is wrong.");
     addText(app, "id", id_,
-            "the finding, as in \"transform.too_few_workers\"; none lists them all");
-    addText(app, "--rule", rule_, "a phase rule instead, as in \"torch.collate\"");
-    addText(app, "--rules", file_, "list the phase rules; with a FILE, of yours first");
+            "the finding, for example \"transform.too_few_workers\" (default: list all)");
+    addText(app, "--rule", rule_, "explain a phase rule instead, for example \"torch.collate\"");
+    addText(app, "--rules", file_, "list the phase rules; with FILE, your rules first");
   }
 
   // `--rules` alone lists; CLI11 2.1 has no option whose value may be left out at the end.
@@ -143,9 +144,8 @@ class ExplainCommand final : public Command {
       return 0;
     }
     const std::string near = meant(id_);
-    std::fprintf(stderr, "stallprof: no finding is called '%s'%s\n",
-                 escapeTerminal(id_, 64).c_str(),
-                 near.empty() ? "; there are:" : (near + " There are:").c_str());
+    std::fprintf(stderr, "stallprof: no finding is named '%s'%s\n", escapeTerminal(id_, 64).c_str(),
+                 near.empty() ? "; the findings are:" : (near + " The findings are:").c_str());
     listIds(stderr);
     return 2;
   }

@@ -110,8 +110,8 @@ Status makeDirectory(const std::string& directory) {
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error))
     if (const std::string name = at->path().filename().string(); !isRankTrace(name))
-      return refused("HTA takes what is in it for traces, and " + inQuotes(name) +
-                     " is none of a rank; name a new directory");
+      return refused("HTA reads all files in it as traces, and " + inQuotes(name) +
+                     " is not a trace of a rank; name a new directory");
   if (error) return refused(error.message());
   return Done{};
 }
@@ -119,7 +119,7 @@ Status makeDirectory(const std::string& directory) {
 Status mustBeNew(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return Done{};
-  return Error{Error::Kind::kIo, inQuotes(path) + " is there already; name a new directory"};
+  return Error{Error::Kind::kIo, inQuotes(path) + " exists; name a new directory"};
 }
 
 int exportTimeline(const std::string& file, const Reading& reading, bool full,
@@ -138,8 +138,9 @@ int exportTimeline(const std::string& file, const Reading& reading, bool full,
 int exportHta(const std::string& directory, const Reading& reading, bool full) {
   const Roles& roles = reading.analyzed.roles;
   if (directory.empty() || directory == "-")
-    return fail("hta is a directory with a trace a rank: name it with -o", 2);
-  if (roles.trainers.empty()) return fail("no training steps in the recording, which HTA needs", 1);
+    return fail("hta writes a directory with one trace per rank: name it with -o", 2);
+  if (roles.trainers.empty())
+    return fail("the recording has no training steps, which HTA needs", 1);
   if (const Status made = makeDirectory(directory); !made.ok())
     return fail(made.error().message, 1);
   TimelineOptions options;
@@ -155,8 +156,8 @@ int exportHta(const std::string& directory, const Reading& reading, bool full) {
   }
   if (reading.trace.deviceWorks.empty())
     std::fprintf(stderr,
-                 "  (no GPU work in it one by one: HTA reads steps and ranks, its views of kernels "
-                 "and idle time have nothing to show)\n");
+                 "  (no individual GPU work: HTA reads steps and ranks; its views of kernels and "
+                 "idle time are empty)\n");
   return 0;
 }
 
@@ -173,14 +174,14 @@ int exportReading(const ExportRequest& request, const Reading& reading) {
 class ExportCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
-    app.description("A recording for other tools.");
+    app.description("Exports a recording for other tools.");
     addText(app, "recording", request_.recording, "the recording's directory, NAME.stallprof");
     addChoice(app, "-f,--format", request_.format,
               {"chrome", "perfetto", "hta", "folded", "speedscope", "csv", "openmetrics"},
               "chrome, perfetto or hta (timelines); folded or speedscope (stacks); csv (tables), "
               "openmetrics (the report's numbers)");
     addText(app, "-o,--output", request_.file,
-            "write to this file instead of stdout; hta: a new directory, for a trace a rank");
+            "write to this file instead of stdout; hta: a new directory, with one trace per rank");
     app.add_flag("--force", request_.force, kForceHelp);
     declareContent(app);
   }
@@ -207,15 +208,14 @@ class ExportCommand final : public Command {
   void declareContent(CLI::App& app) {
     addChoice(app, "--table", request_.table, {"steps", "findings"},
               "csv: steps (default) or findings");
-    addChoice(
-        app, "--detail", request_.amount, {"bounded", "full"},
-        "timelines: bounded (default: representative steps in full, the rest merged where the "
-        "recording is long), or full; csv of a long run: some of its steps, or all");
+    addChoice(app, "--detail", request_.amount, {"bounded", "full"},
+              "timelines: bounded (default: for a long recording, representative steps in full "
+              "and the rest merged) or full; csv of a long run: some of its steps, or all");
     addChoice(app, "--by", request_.by, {"phase", "role", "process", "none"},
-              "stacks: phase (default), role, process or none: what they are grouped by");
+              "stacks: group by phase (default), role, process or none");
     addChoice(app, "--state", request_.state, {"running", "all"},
-              "stacks: running (default), or all: samples that found the thread blocked too");
-    addText(app, "--rules", request_.rules, "phase rules of your own, in TOML");
+              "stacks: samples of running threads (default), or all, with blocked threads");
+    addText(app, "--rules", request_.rules, "file of your phase rules, in TOML");
     addRepeated(app, "--map", request_.map, kMapHelp);
   }
 

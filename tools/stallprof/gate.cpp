@@ -146,8 +146,8 @@ Status runOne(const RecordedRun& run, const std::string& name, const std::string
   (name.starts_with("base") ? turns.base : turns.head).push_back(run.recording);
   if (status.value() == 0) return Done{};
   turns.ended = true;
-  turns.notes.push_back("No more runs after " + name + ", which " + endOf(status.value()) +
-                        "; what it said is in " + inQuotes(run.log) + ".");
+  turns.notes.push_back("The series ended after " + name + ", which " + endOf(status.value()) +
+                        "; its output is in " + inQuotes(run.log) + ".");
   return Done{};
 }
 
@@ -155,11 +155,11 @@ Status runOne(const RecordedRun& run, const std::string& name, const std::string
 Status prepare(const TurnsPlan& plan, Turns& turns) {
   std::error_code error;
   if (!plan.baseDirectory.empty() && !fs::is_directory(plan.baseDirectory, error))
-    return cannot(inQuotes(plan.baseDirectory) + " is no directory to run the base in");
+    return cannot(inQuotes(plan.baseDirectory) + " is not a directory to run the base in");
   const Result<std::string> made = makeTurnDirectory(plan.keep);
   if (!made.ok()) return made.error();
   turns.place = fs::absolute(made.value(), error).string();
-  turns.notes.push_back("Run by turns; recordings and what the commands said are in " +
+  turns.notes.push_back("Run in alternation; recordings and output of the commands are in " +
                         inQuotes(made.value()) + ".");
   return Done{};
 }
@@ -242,14 +242,15 @@ std::string checkTurns(const Request& request, bool stood) {
   if (request.runs == 0)
     return request.baseDirectory.empty() && request.keep.empty() && request.maximum == 0
                ? ""
-               : "--max-runs, --base-dir and --keep belong to --ab";
-  if (!stood) return "--ab takes its place on the command line, before any word that is no option";
-  if (!request.baseline.empty()) return "--ab and --baseline are two things";
+               : "--max-runs, --base-dir and --keep need --ab";
+  if (!stood)
+    return "--ab must be on the command line, before the first argument that is not an option";
+  if (!request.baseline.empty()) return "--ab and --baseline cannot be combined";
   if (request.maximum > 0 && request.maximum < request.runs)
-    return "--max-runs is less than --ab: it is the most runs of a side";
+    return "--max-runs is less than --ab: it is the maximum number of runs per side";
   if (request.headCommand.empty()) return "gate --ab takes [BASE-COMMAND...] -- COMMAND...";
   if (request.baseCommand.empty() && request.baseDirectory.empty())
-    return "both sides of --ab are the same: name the base's command before the --, or its "
+    return "both sides of --ab are the same: give the base's command before the --, or its "
            "directory with --base-dir";
   return "";
 }
@@ -258,27 +259,25 @@ class GateCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "Whether a change may pass: BASE... -- HEAD..., five runs or more a side for a verdict. "
-        "Exit "
-        "status: 0 pass, 1 regression, 2 usage or unknown metric, 3 not comparable, or "
-        "inconclusive "
-        "where the policy says so, 4 a run's command failed.\n"
-        "--baseline save DIR RUN... keeps runs as a base in a directory; --baseline update DIR "
+        "Decides whether a change passes: BASE... -- HEAD..., with five runs or more per side for "
+        "a verdict. Exit status: 0 pass, 1 regression, 2 usage or unknown metric, 3 not "
+        "comparable, or inconclusive if the policy says fail, 4 a run's command failed.\n"
+        "--baseline save DIR RUN... stores runs as a base in a directory; --baseline update DIR "
         "RUN... replaces them.\n"
-        "--ab N [--max-runs M] [BASE-COMMAND...] -- COMMAND... runs both by turns first, N times "
-        "each, and up to M times while the runs decide nothing.");
-    app.add_option("base", request_.base,
-                   "recordings, JSON reports or a baseline's directory, before a bare --");
+        "--ab N [--max-runs M] [BASE-COMMAND...] -- COMMAND... first makes N runs per side, "
+        "alternating, and up to M per side while the result is inconclusive.");
+    app.add_option(
+        "base", request_.base,
+        "base runs, before a bare --: recordings, JSON reports or a baseline's directory");
     addText(app, "-c,--config", request_.policy,
-            "the policy (default: stallprof-gate.toml, where there is one)");
+            "the policy (default: stallprof-gate.toml, if it exists)");
     addChoice(app, "--format", request_.format, gateFormats(),
               "text (default), json, junit, sarif, markdown, github, gitlab");
     addText(app, "-o,--output", request_.file,
             "write to this file instead of stdout, and text to stdout");
-    addRepeated(app, "--report", request_.reports,
-                "FORMAT=FILE: one more output, any number of times");
+    addRepeated(app, "--report", request_.reports, "an additional output, FORMAT=FILE; repeatable");
     addChoice(app, "--baseline", request_.baseline, {"save", "update"},
-              "save or update: DIR RUN...");
+              "save or update the base in DIR: DIR RUN...");
     declareTurns(app);
     addChoice(app, "--color", request_.colour, {"auto", "always", "never"},
               "auto (default), always, never");
@@ -328,13 +327,14 @@ class GateCommand final : public Command {
 
   void declareTurns(CLI::App& app) {
     addRuns(app, "--ab", request_.runs,
-            "make the runs first, so many a side and by turns: [BASE-COMMAND...] -- COMMAND... "
-            "after all options");
+            "make N runs per side first, alternating: [BASE-COMMAND...] -- COMMAND... after all "
+            "options");
     addRuns(app, "--max-runs", request_.maximum,
-            "with --ab: while the gate is unsure make more runs, up to so many a side; alpha is "
-            "divided among the interim analyses planned");
-    addText(app, "--base-dir", request_.baseDirectory,
-            "with --ab: run the base there; without a BASE-COMMAND it is COMMAND");
+            "with --ab: while the result is inconclusive make more runs, up to M per side; alpha "
+            "is divided among the planned interim analyses");
+    addText(
+        app, "--base-dir", request_.baseDirectory,
+        "with --ab: the directory for runs of the base; without a BASE-COMMAND they run COMMAND");
     addText(app, "--keep", request_.keep,
             "with --ab: a new directory for recordings and output (default gate.TIME.pPID)");
   }

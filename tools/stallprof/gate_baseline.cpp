@@ -62,7 +62,7 @@ Result<Done> readSide(const Policy& policy, const std::vector<std::string>& path
       const long days = daysSince(baseline.value().savedAt);
       if (policy.maxAgeDays > 0 && days > policy.maxAgeDays)
         notes.push_back("The baseline is " + std::to_string(days) +
-                        " days old: stallprof gate --baseline update renews it.");
+                        " days old; stallprof gate --baseline update renews it.");
     }
     for (const std::string& file : files) {
       Result<GateRun> run = readRun(file);
@@ -87,7 +87,7 @@ int collect(const std::vector<std::string>& runs, Kept& kept) {
     const Result<GateRun> run = readGateRun(path, json.value());
     if (!run.ok()) return fail(inQuotes(path) + ": " + run.error().message, 2);
     if (run.value().exitSignal || run.value().exitCode.value_or(0) != 0)
-      return fail(inQuotes(path) + " is of a command that failed: no base to hold others to", 4);
+      return fail(inQuotes(path) + " is of a command that failed: it cannot be a base", 4);
     if (kept.reports.empty()) kept.index.host = run.value().host;
     if (run.value().host != kept.index.host)
       return fail(inQuotes(path) + " is not of the same host as " + inQuotes(runs[0]), 3);
@@ -132,7 +132,8 @@ Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& ba
                    "no baseline in " + inQuotes(directory) +
                        ": make one with stallprof gate --baseline save DIR RUN..."};
     else
-      sides.notes.push_back("No baseline in " + inQuotes(directory) + " yet: only budgets count.");
+      sides.notes.push_back("No baseline in " + inQuotes(directory) +
+                            " yet: only budgets are tested.");
   }
   if (const auto read = readSide(policy, from, sides.base, sides.notes); !read.ok())
     return read.error();
@@ -159,7 +160,7 @@ int keepBaseline(bool replace, const std::vector<std::string>& places) {
   if (const Status stored = store(directory, kept, old); !stored.ok())
     return fail(stored.error().message, 2);
   std::printf("stallprof: %zu run%s kept in %s%s\n", runs.size(), runs.size() == 1 ? "" : "s",
-              inQuotes(directory).c_str(), runs.size() < 5 ? "; a verdict takes five or more" : "");
+              inQuotes(directory).c_str(), runs.size() < 5 ? "; a verdict needs five or more" : "");
   return 0;
 }
 

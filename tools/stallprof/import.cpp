@@ -26,11 +26,11 @@ class ImportCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "A trace of PyTorch's profiler as a recording, for every command that reads one.");
+        "Converts a trace of PyTorch's profiler to a recording, for all commands that read one.");
     addText(app, "file", file_, "the trace, NAME.pt.trace.json")->required();
     addText(app, "-o,--output", recording_, "the recording to make, NAME.stallprof")->required();
     addNumber(app, "--workers", workers_,
-              "the DataLoader's num_workers, where it had any: a trace does not say");
+              "the DataLoader's num_workers, if it has workers; the trace does not contain it");
   }
 
   int run() override {
@@ -38,8 +38,10 @@ class ImportCommand final : public Command {
     if (!trace.ok()) return fail(inQuotes(file_) + ": " + trace.error().message, 1);
     const int count = static_cast<int>(std::min(workers_.value_or(0), 1e6));
     if (trace.value().hasWorkers() && count <= 0)
-      return fail("its DataLoader had workers, and a trace does not say how many: add --workers N",
-                  2);
+      return fail(
+          "its DataLoader had workers, and the trace does not contain their number: add --workers "
+          "N",
+          2);
     const auto writer = Writer::create(recording_, manifestOf(trace.value(), file_));
     if (!writer.ok()) return fail(writer.error().message, 1);
     replayKineto(trace.value(), count, *writer.value());

@@ -21,28 +21,28 @@ constexpr std::uint64_t kMinSize = 1'000'000;
 }  // namespace
 
 void LaunchCommand::declareRecording(CLI::App& app) {
-  addText(app, "-o,--output", options_.output, "the recording's directory, taken as it is");
+  addText(app, "-o,--output", options_.output, "the recording's directory, used unchanged");
   addText(
       app, "--name", options_.name,
       "the recording's name: %s script, %t time, %p process, %h host, %r rank, %q{VAR} a variable "
-      "of the environment, %% a percent sign (default %s.%t.p%p, with .r%r where there is a rank)");
+      "of the environment, %% a percent sign (default %s.%t.p%p, with .r%r if there is a rank)");
   addRepeated(app, "--report", reports_,
-              "text|json|md|html|none[=FILE], any number of times: added to the text report on "
-              "stderr, unless none; without FILE beside the recording");
+              "text|json|md|html[=FILE], repeatable: a report in addition to the text report on "
+              "stderr; default FILE: next to the recording; none: no text report");
   addWhole(app, "--hz", {1, 1000, "a whole number from 1 to 1000"},
-           "samples a second of each thread, 1 to 1000 (default 100)",
+           "maximum samples per second of each thread, 1 to 1000 (default 100)",
            [this](unsigned hz) { options_.hz = hz; });
   addParsed(app, "--budget",
-            "percent of the job's CPU, at least of one core, that the recorder may take, 0.1 to 25 "
-            "(default 1)",
+            "percent of the job's CPU, or of one core if that is more, that the recorder may use, "
+            "0.1 to 25 (default 1)",
             [this](const std::string& text) -> std::string {
               const auto budget = decimalNumber(text, 0.1, 25);
               options_.budget = budget.value_or(options_.budget);
               return budget ? "" : "--budget takes percent from 0.1 to 25, not " + inQuotes(text);
             });
   addParsed(app, "--max-size",
-            "most bytes that the recording takes, its log of 1 MB aside: a number with k, M or G, "
-            "1M at least (default no limit; 5 % of a file system, 2 GiB at most, are left free)",
+            "maximum size of the recording, without its log of 1 MB: a number with k, M or G, 1M "
+            "at least (default no limit; 5 % of a file system, 2 GiB at most, are left free)",
             [this](const std::string& text) -> std::string {
               const auto size = byteSize(text, kMinSize);
               options_.maxBytes = size.value_or(options_.maxBytes);
@@ -50,16 +50,16 @@ void LaunchCommand::declareRecording(CLI::App& app) {
                           : "--max-size takes a size such as 500M or 2G, not " + inQuotes(text);
             });
   addText(app, "--price", options_.price,
-          "price of an hour on this machine: the report gives costs")
+          "price of an hour on this machine; the report then shows costs")
       ->check(CLI::NonNegativeNumber);
-  addText(app, "--rules", options_.rules, "phase rules of your own, in TOML, for the report");
+  addText(app, "--rules", options_.rules, "file of your phase rules, in TOML, for the report");
 }
 
 void LaunchCommand::declareOutput(CLI::App& app) {
   addChoice(app, "--color", options_.colour, {"auto", "always", "never"},
-            "of the report: auto (default), always, never");
+            "colour of the report: auto (default), always, never");
   addParsed(app, "--log-level",
-            "what the recorder writes to the file log in the recording: trace, debug, info "
+            "level of the recorder's log, the file log in the recording: trace, debug, info "
             "(default), warning, error, off",
             [this](const std::string& text) -> std::string {
               const auto level = std::find(kLogLevelNames.begin(), kLogLevelNames.end(), text);

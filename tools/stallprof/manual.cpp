@@ -156,13 +156,13 @@ std::string verbPage(const Verb& verb) {
   const std::size_t second = prose.find(".SH ", 1);
   page += prose.substr(0, second) + ".SH OPTIONS\n";
   for (const Argument& argument : argumentsOf(verb)) page += optionText(argument);
-  page += ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nWhat the command takes.\n";
+  page += ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nShow the options.\n";
   if (second != std::string::npos) page += prose.substr(second);
   return page + ".SH SEE ALSO\n\\fBstallprof\\fR(1)\n";
 }
 
 std::string programPage() {
-  std::string page = head("stallprof", "find what holds a training run back") +
+  std::string page = head("stallprof", "find why a training run is slow") +
                      ".SH SYNOPSIS\n\\fBstallprof\\fR COMMAND ...\n.br\n\\fBstallprof\\fR "
                      "\\-\\-version\n.br\n\\fBstallprof\\fR \\-\\-help\n";
   page += roffOfMarkdown(proseOf(""));
@@ -219,8 +219,9 @@ int writeInto(const fs::path& share) {
 class ManualCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
-    app.description("A manual page on stdout, for man -l; or all of them below a directory.");
-    addText(app, "command", verb_, "whose page, or a topic's; none for the program's own");
+    app.description("Prints a manual page, for man -l, or writes all of them below a directory.");
+    addText(app, "command", verb_,
+            "the command or topic of the page (default: the program's own page)");
     addText(app, "--into", into_,
             "write pages, completions and the schema below this share/ directory");
   }

@@ -28,7 +28,7 @@ using TakeBytes = std::function<bool(std::string_view)>;
 // `instead`: what else the user may do, after the advice to choose another name.
 [[nodiscard]] Status wouldReplace(const std::string& file, const char* instead = "");
 inline constexpr char kOrForce[] = ", or use --force to replace it";
-inline constexpr char kForceHelp[] = "replace the file that -o names, where there is one";
+inline constexpr char kForceHelp[] = "replace the file that -o names, if it exists";
 
 // Whether stdout takes colour: `choice` is "auto", "always" or "never"; auto asks NO_COLOR, then
 // FORCE_COLOR and CLICOLOR_FORCE, then the terminal.

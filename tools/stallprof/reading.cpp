@@ -88,7 +88,7 @@ void quoteLines(const Manifest& run, Analysis& analysis) {
 void addTrials(const std::string& path, Analysis& analysis) {
   const auto read = readTrials(path);
   if (!read.ok())
-    analysis.caveats.push_back("What its trials measured is not shown: " +
+    analysis.caveats.push_back("The results of its trials are not shown: " +
                                escapeTerminal(read.error().message, 400) + ".");
   if (!read.ok() || !read.value()) return;
   const Trials& trials = *read.value();

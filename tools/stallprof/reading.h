@@ -26,7 +26,7 @@ struct Reading {
                                             const TraceBounds& bounds = {});
 
 inline constexpr char kMapHelp[] =
-    "NAME=PHASE, any number of times: NVTX ranges of that name (NAME* begins so) are extract, "
+    "NAME=PHASE, repeatable: NVTX ranges of that name (NAME* matches a prefix) are extract, "
     "transform, load, compute, sync, comm, periodic, other; or step; or none";
 // The words of --map; the Error says which is none.
 [[nodiscard]] Result<std::vector<Untrusted>> readMaps(const std::vector<std::string>& words);

@@ -15,20 +15,22 @@ namespace {
 class ReportCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
-    app.description("The report of a recording; of a run still going, up to now.");
+    app.description(
+        "Prints the report of a recording. For a running recording, it covers the time so far.");
     addText(app, "recording", recording_, "the recording's directory, NAME.stallprof")->required();
     addChoice(app, "--format", format_, {"text", "json", "md", "html"},
               "text (default), json, md, html");
     addText(app, "-o,--output", file_, "write to this file instead of stdout");
     app.add_flag("--force", force_, kForceHelp);
-    addNumber(app, "--price", price_, "price of an hour on this machine: gives costs");
+    addNumber(app, "--price", price_,
+              "price of an hour on this machine; the report then shows costs");
     addWhole(app, "--epochs", {1, 1000000000, "a whole number"},
-             "epochs of a whole training: gives its time, and cost",
+             "epochs of a whole training; the report then shows its time and cost",
              [this](unsigned epochs) { epochs_ = epochs; });
-    addText(app, "--rules", rules_, "phase rules of your own, in TOML; see stallprof-rules(5)");
+    addText(app, "--rules", rules_, "file of your phase rules, in TOML; see stallprof-rules(5)");
     addRepeated(app, "--map", map_, kMapHelp);
     addChoice(app, "--color", colour_, {"auto", "always", "never"},
-              "auto (default), always, never");
+              "colour: auto (default), always, never");
   }
 
   int run() override {

@@ -20,13 +20,13 @@ class RunCommand final : public LaunchCommand {
 
   void declare(CLI::App& app) override {
     app.description(
-        "Runs a command, watched, and ends with the report: stallprof run [options] [--] COMMAND "
-        "[ARG...]. Options come before the command.");
+        "Records a command and prints a report: stallprof run [options] [--] COMMAND [ARG...]. "
+        "Options come before the command.");
     declareRecording(app);
     addRepeated(app, "--map", map_, kMapHelp);
     addParsed(app, "--progress",
-              "a line on stderr now and then: auto (default: each minute where stderr is no "
-              "terminal), off, or seconds between two",
+              "print progress lines on stderr: auto (default: each minute, if stderr is not a "
+              "terminal), off, or the interval in seconds",
               [this](const std::string& text) { return takeProgress(text); });
     declareOverrides(app);
     declareOutput(app);
@@ -38,14 +38,14 @@ class RunCommand final : public LaunchCommand {
     none("--no-native", options_.native, "do not sample what threads execute in native code");
     app.add_flag(
         "--counters", options_.counters,
-        "count the CPUs' own events (cycles, cache misses, stalls) over the whole job, and files "
-        "that it opens");
+        "count CPU events (cycles, cache misses, stalls) and opened files of the whole job");
     app.add_flag(
         "--gpu{whole}", gpu_,
-        "trace CUDA and NVTX from inside the command; --gpu=windows: only where that can "
-        "begin at an update (PyTorch, one device), a second now and then if it costs over 2 %");
-    app.add_flag("--nvtx", options_.nvtx,
-                 "record the command's NVTX ranges, without tracing CUDA; --gpu and --map do, too");
+        "trace CUDA and NVTX from inside the command; --gpu=windows: only where tracing can begin "
+        "at an update (PyTorch, one device), in windows of a second if it costs over 2 %");
+    app.add_flag(
+        "--nvtx", options_.nvtx,
+        "record the command's NVTX ranges, without tracing CUDA; --gpu and --map imply it");
   }
 
   void parse(CLI::App& app, const std::vector<std::string>& words) override {
@@ -71,37 +71,35 @@ class RunCommand final : public LaunchCommand {
       addWhole(app, name, {1, 1000000000, "a whole number from 1"}, help,
                [&into](unsigned number) { into = number; });
     };
-    addRepeated(
-        app, "--set", set_,
-        "NAME=VALUE, any number of times: another argument for the program's PyTorch "
-        "DataLoader, its code unchanged: num_workers, prefetch_factor, persistent_workers, "
-        "pin_memory, in_order; for tf.data: num_parallel_calls, prefetch, "
-        "private_threadpool_size; for a PyDataset of Keras: workers, max_queue_size; for the "
-        "program's PyTorch optimizers: fused");
+    addRepeated(app, "--set", set_,
+                "change an argument of the program's PyTorch DataLoader (NAME=VALUE, repeatable), "
+                "without a change to its code: num_workers, prefetch_factor, persistent_workers, "
+                "pin_memory, in_order; for tf.data: num_parallel_calls, prefetch, "
+                "private_threadpool_size; for a Keras PyDataset: workers, max_queue_size; for the "
+                "program's PyTorch optimizers: fused");
     addText(app, "--loader", overrides.loaderAt,
-            "FILE:LINE of the loader that --set changes, as the report names it (default: each "
-            "that the program makes)");
+            "FILE:LINE of the loader that --set changes, as in the report (default: every loader "
+            "of the program)");
     count("--threads", overrides.threads,
-          "threads of each native pool of the program: PyTorch, OpenMP, MKL, OpenBLAS, OpenCV");
+          "threads of each native thread pool of the program: PyTorch, OpenMP, MKL, OpenBLAS, "
+          "OpenCV");
     addText(app, "--allocator", allocator_,
-            "the command's memory allocator: keep (the C library's, which then keeps what is "
-            "freed), jemalloc, tcmalloc, mimalloc, or a library's path");
-    app.add_flag(
-        "--replay{10}", replay_,
-        "keep so many batches (--replay=N, at least 10; default 10) and give them again and "
-        "again: the pace with data always ready");
+            "the command's memory allocator: keep (the C library's, which then keeps freed "
+            "memory), jemalloc, tcmalloc, mimalloc, or the path of a library");
+    app.add_flag("--replay{10}", replay_,
+                 "repeat the first N batches (--replay=N, at least 10; default 10), to measure the "
+                 "pace with data always ready");
     app.add_flag("--drain{20}", drain_,
-                 "run the loader alone for so many seconds (--drain=SECONDS; default 20), then end "
-                 "the program: the pace of its data");
-    count("--steps", overrides.steps, "send the command TERM after so many steps");
-    count("--for", overrides.seconds, "send the command TERM so many seconds after its first step");
-    addChoice(
-        app, "--count-from", countFrom_, {"batch", kFromUpdate},
-        "where --steps and --for begin to count: batch, the first of any loader (default), or "
-        "optimizer-step, the first update of the model, after what the program does before; with "
-        "--drain which loader runs: batch, any, or optimizer-step, one read with gradients on");
+                 "run only the loader for SECONDS (--drain=SECONDS; default 20), then end the "
+                 "program, to measure the pace of its data");
+    count("--steps", overrides.steps, "send SIGTERM to the command after N steps");
+    count("--for", overrides.seconds, "send SIGTERM to the command SECONDS after its first step");
+    addChoice(app, "--count-from", countFrom_, {"batch", kFromUpdate},
+              "start of the count of --steps and --for: batch, the first batch of any loader "
+              "(default), or optimizer-step, the first update of the model; with --drain: batch, "
+              "run any loader, or optimizer-step, run one that is read with gradients enabled");
     addRepeated(app, "--env", overrides.env,
-                "NAME=VALUE, any number of times: a variable for the command's environment");
+                "set an environment variable of the command (NAME=VALUE, repeatable)");
   }
 
   std::string checkOverrides() {
@@ -126,15 +124,16 @@ class RunCommand final : public LaunchCommand {
     if (!drain_.empty()) overrides.drain = wholeNumber(drain_, 1, 86400).value_or(0);
     if (!drain_.empty() && overrides.drain == 0)
       return "--drain takes seconds, not " + inQuotes(drain_);
-    if (overrides.replay > 0 && overrides.drain > 0) return "--replay or --drain, not both";
+    if (overrides.replay > 0 && overrides.drain > 0)
+      return "--replay and --drain cannot be combined";
     if ((overrides.needHook() || overrides.threads > 0 || overrides.ends()) && !options_.python)
-      return "--set, --threads, --replay, --drain, --steps and --for need the hook: not "
-             "--no-python";
+      return "--set, --threads, --replay, --drain, --steps and --for need the hook and cannot be "
+             "combined with --no-python";
     overrides.fromUpdate = countFrom_ == kFromUpdate;
     if (overrides.fromUpdate && !overrides.ends() && overrides.drain == 0)
-      return "--count-from is for --steps, --for or --drain: give one of them";
+      return "--count-from needs --steps, --for or --drain";
     if (!overrides.loaderAt.empty() && !overrides.needHook())
-      return "--loader names the loader that --set, --replay or --drain is for: give one of them";
+      return "--loader needs --set, --replay or --drain";
     return "";
   }
 

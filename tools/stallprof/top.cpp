@@ -42,7 +42,7 @@ Result<std::string> chooseRecording(const std::string& word) {
     if (!found.empty()) return found;
     return Error{Error::Kind::kIo, "no recording of process " + word + " was found"};
   }
-  if (!word.empty()) return Error{Error::Kind::kIo, "there is no recording " + inQuotes(word)};
+  if (!word.empty()) return Error{Error::Kind::kIo, "no such recording: " + inQuotes(word)};
   const std::vector<Running> running = runningRecordings();
   if (running.size() == 1) return running[0].directory;
   std::string list;
@@ -170,7 +170,7 @@ class Top {
         if (!terminal.show(screen, liveLine(analysis_, view_))) return 0;
         if (over) break;
       } else if (once_) {
-        return fail(inQuotes(recording_) + " holds nothing yet", 1);
+        return fail(inQuotes(recording_) + " has no data yet", 1);
       }
       const Nanos cost = processCpu() - cpu;
       if (terminal.leaveBefore(began + std::max(interval_, kMinRestPerCost * cost))) return 0;
@@ -224,14 +224,15 @@ class TopCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "A run that still goes on, seen from a second terminal: its pace, where time goes, what "
-        "holds it back. q leaves; the run is not touched.");
+        "Shows a running recording in a second terminal: its pace, its phases, the first finding. "
+        "q quits. The run is not affected.");
     addText(app, "recording", request_.recording,
-            "a running recording's directory, or a process id; none: the only one there is");
+            "directory of a running recording, or a process id of the run (default: the only "
+            "running recording)");
     addNumber(app, "--interval", request_.interval,
-              "seconds between two samples (default 1), more where one is expensive");
-    addNumber(app, "--window", request_.span, "seconds that a sample covers (default 30)");
-    app.add_flag("--once", request_.once, "one sample, as plain text");
+              "seconds between two updates (default 1), more if an update is expensive");
+    addNumber(app, "--window", request_.span, "seconds that an update covers (default 30)");
+    app.add_flag("--once", request_.once, "print one update as plain text");
   }
 
   int run() override {

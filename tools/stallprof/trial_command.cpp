@@ -48,15 +48,15 @@ void TrialCommand::number(CLI::App& app, const std::string& name, unsigned& into
 }
 
 void TrialCommand::declareRuns(CLI::App& app) {
-  number(app, "--steps", steps_, 10, 1000000000, "steps of each run, warm-up included");
+  number(app, "--steps", steps_, 10, 1000000000, "steps per run, warm-up included");
   number(app, "--for", seconds_, 2, 86400,
-         "seconds of steps of each run, warm-up included (default 20, or 40 steps if longer)");
-  number(app, "--runs", runs_, 4, 50, "runs a side before the first judgement (default 4)");
-  number(app, "--max-runs", maximum_, 4, 100, "runs a side at most (default half as many again)");
+         "seconds of steps per run, warm-up included (default 20, or 40 steps if longer)");
+  number(app, "--runs", runs_, 4, 50, "runs per side before the first decision (default 4)");
+  number(app, "--max-runs", maximum_, 4, 100, "maximum runs per side (default: half as many again)");
   app.add_flag("--in-place", inPlace_,
-               "run on your own files where no copy-on-write view can be had: what the command "
-               "writes is written");
-  app.add_flag("--force", force_, "replace the trials that the recording has");
+               "run on your own files if no copy-on-write view is available; files that the "
+               "command writes are kept");
+  app.add_flag("--force", force_, "replace existing trials of the recording");
 }
 
 void TrialCommand::parse(CLI::App& app, const std::vector<std::string>& words) {
@@ -89,12 +89,12 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
   takeEnvironment(manifest);
   for (const Untrusted& map : manifest.maps)
     plan_.base.insert(plan_.base.end(), {"--map", map.raw()});
-  if (!lock()) return "another verify or tune of this recording runs";
+  if (!lock()) return "another verify or tune of this recording is running";
   if (stillRuns(recording_))
-    return "the recorded command still runs: trials beside it would slow it down, and it them";
+    return "the recorded command still runs: it and the trials would slow each other down";
   std::error_code error;
   if (!fs::is_directory(plan_.directory, error))
-    return "the directory of the recorded run is not there: " + inQuotes(plan_.directory);
+    return "the directory of the recorded run does not exist: " + inQuotes(plan_.directory);
   if (!command_.empty()) {
     plan_.command = command_;
     return takeOverrides(manifest.overrides);
@@ -104,7 +104,7 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
     masked = masked || hasMask(word.raw());
     plan_.command.push_back(word.raw());
   }
-  return masked ? "the recording does not hold the whole command (secrets are masked): give it "
+  return masked ? "the recording does not contain the whole command (secrets are masked): give it "
                   "after a bare --"
                 : takeOverrides(manifest.overrides);
 }
@@ -123,7 +123,7 @@ void TrialCommand::takeEnvironment(const Manifest& manifest) {
   }
   if (!same.empty()) result_.notes.push_back("Set as in the recorded run: " + same + ".");
   if (!other.empty())
-    result_.notes.push_back("Not as in the recorded run, but as in this shell: " + other + ".");
+    result_.notes.push_back("Set as in this shell, not as in the recorded run: " + other + ".");
 }
 
 // What was changed in the recorded run is changed in all of these; how it ended is not.
@@ -131,13 +131,13 @@ std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& option = words[i].raw();
     if (option.starts_with("--replay") || option.starts_with("--drain"))
-      return "this is a recording of " + option + ": make one of the command as it is";
+      return "this is a recording of " + option + ": make a recording of the unchanged command";
     if (i + 1 == words.size()) break;
     const std::string& value = words[++i].raw();
     if (hasMask(value)) {
       const std::string name = value.substr(0, value.find('='));
       if (option == "--env" && std::getenv(name.c_str()) != nullptr) continue;  // as in this shell
-      return "the recording does not hold a value of " + option + " (secrets are masked)" +
+      return "the recording does not contain a value of " + option + " (secrets are masked)" +
              (option == "--env" ? ": set " + name + " in this shell" : "");
     }
     if (option != "--steps" && option != "--for" && option != "--count-from")
@@ -160,7 +160,7 @@ std::string TrialCommand::takeEarlier(const std::string& name) {
   if (name == kTuneDirectory)
     // Without such a trial it is of a call that was interrupted.
     return earlier_.tuned && !earlier_.tuned->trial.advice.empty()
-               ? "the recording was tuned; --force replaces what that gave"
+               ? "the recording has a result of tune; --force replaces it"
                : "";
   // Runs without an outcome are of a call that was interrupted: nothing refers to them.
   return !earlier_.trials.empty() && name.empty()
@@ -215,8 +215,8 @@ Status TrialCommand::makeView() {
   if (had.ok()) plan_.view = &view_;
   if (had.ok()) return had;
   return Error{Error::Kind::kUnsupported,
-               "a copy-on-write view of your files cannot be had here (" + had.error().message +
-                   "): a trial would write to them. --in-place runs it all the same"};
+               "a copy-on-write view of your files is not available here (" + had.error().message +
+                   "): a trial would write to your files. Use --in-place to run it anyway"};
 }
 
 Trials TrialCommand::withEarlier(Trials trials) const {
@@ -259,25 +259,23 @@ void TrialCommand::planRuns(const Analysis& analysis) {
   // What comes before, an evaluation or a search, is not what is tried.
   if (plan_.trains) plan_.window.insert(plan_.window.end(), {"--count-from", kFromUpdate});
   result_.inPlace = inPlace_;
-  result_.notes.push_back(
-      inPlace_ ? "Trials ran on your own files (--in-place)."
-               : "Trials ran on a copy-on-write view of your files, in memory: nothing that they "
-                 "wrote is left.");
-  result_.notes.push_back("Experiment trackers were set offline by their own variables (" +
+  result_.notes.push_back(inPlace_ ? "Trials ran on your own files (--in-place)."
+                                   : "Trials ran on a copy-on-write view of your files, in memory. "
+                                     "Files that they wrote are discarded.");
+  result_.notes.push_back("Experiment trackers were set to offline mode by their own variables (" +
                           offlineTrackers().front() +
-                          " and others), where neither this shell switches them off nor the "
-                          "program's code names a server or mode; other network traffic was as "
-                          "ever.");
+                          " and others), unless this shell disables them or the program's code "
+                          "names a server or mode. Other network traffic was not changed.");
   if (plan_.periodicStep > kLittle * step)
     result_.notes.push_back("Evaluation, saving and logging count as in the recorded run, " +
                             percentText(plan_.periodicStep / step) +
-                            " of its time: runs as short as these hold more or less of them.");
+                            " of its time. Short runs can contain too much or too little of them.");
 }
 
 std::string TrialCommand::endText() const {
   std::string text;
   for (const std::string& line : result_.notes) text += line + "\n";
-  return text + "The report shows it: stallprof report " + quoteShell(recording_) + "\n";
+  return text + "To show the results: stallprof report " + quoteShell(recording_) + "\n";
 }
 
 }  // namespace stallprof

@@ -25,15 +25,15 @@ class TuneCommand final : public TrialCommand {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "Searches the number of workers, prefetch_factor and threads that make the recorded "
-        "command fastest, its code unchanged, in few runs: stallprof tune [options] RECORDING [-- "
-        "COMMAND...]. The best is then measured by turns with the command as it is. Runs write to "
-        "a copy-on-write view of your files that is gone afterwards. Exit status: 0 decided, 1 the "
-        "recording cannot be read or written, 2 usage or nothing can be tried, 4 not decided.");
+        "Searches the fastest number of workers, prefetch_factor and threads for the recorded "
+        "command, without a change to its code, in few runs: stallprof tune [options] RECORDING "
+        "[-- COMMAND...]. The best setting is then measured in alternation with the unchanged "
+        "command. Runs write to a copy-on-write view of your files that is discarded afterwards. "
+        "Exit status: 0 decided, 1 the recording cannot be read or written, 2 usage or nothing can "
+        "be tried, 4 not decided.");
     addText(app, "recording", recording_, "the recording's directory, NAME.stallprof")->required();
     number(app, "--settings", settings_, 2, 15,
-           "settings to try, the command's own among them "
-           "(default 5)");
+           "settings to try, including the command's own (default 5)");
     declareRuns(app);
   }
 
@@ -49,7 +49,7 @@ class TuneCommand final : public TrialCommand {
                          {"loader_arg", "num_workers", std::to_string(model->workers), ""})
               : nullptr;
     if (why.empty() && (loader == nullptr || loader->kind != kTorchLoader))
-      why = "no DataLoader of PyTorch's is known to feed this training: there is nothing to tune";
+      why = "no PyTorch DataLoader is known to feed this training: there is nothing to tune";
     if (!why.empty()) return fail(why, kCannotTry);
     if (const Status made = makePlace(kTuneDirectory); !made.ok())
       return fail(made.error().message, made.error().kind == Error::Kind::kIo ? 1 : kCannotTry);
@@ -67,8 +67,8 @@ class TuneCommand final : public TrialCommand {
         tuneSpace(model, {loader.workers, std::max(1, loader.prefetch.value_or(2)), 0}, settings_);
     if (model.iterable && space_.workers.size() > 1)
       result_.notes.emplace_back(
-          "The data set is an iterable one: unless __iter__ divides it by get_worker_info(), each "
-          "worker gives all of it, and another number of workers is another training.");
+          "The data set is iterable. Unless __iter__ divides it by get_worker_info(), each worker "
+          "returns all of it, and the number of workers changes the training.");
     result_.tuned.emplace();
     result_.tuned->found.where = loader.where;
     const Search search{"tune", [this] { return next(); },
@@ -89,7 +89,7 @@ class TuneCommand final : public TrialCommand {
     current_ = *setting;
     const std::vector<std::string> options = optionsOf(current_);
     std::fprintf(stderr, "stallprof: tune-%zu: %s\n", runs_.size() + 1,
-                 options.empty() ? "as it is" : joinShell(options).c_str());
+                 options.empty() ? "unchanged" : joinShell(options).c_str());
     return options;
   }
 
@@ -112,7 +112,7 @@ class TuneCommand final : public TrialCommand {
     return Done{};
   }
 
-  // The best of the search; where that is the command as it is, the best of the others.
+  // The best of the search; where that is the command unchanged, the best of the others.
   void choose() {
     TunedTrial& tuned = *result_.tuned;
     std::size_t compared = bestRun(runs_);
@@ -128,8 +128,7 @@ class TuneCommand final : public TrialCommand {
     }
     tuned.trial.verdict = TrialVerdict::kFailed;
     tuned.trial.why = runs_.size() > 1 ? "no other setting gave steps"
-                                       : "no other setting fits in the memory that is free, or "
-                                         "that of /dev/shm";
+                                       : "no other setting fits in the free memory, or in /dev/shm";
   }
 
   void keepAll(Trials trials) {
@@ -152,11 +151,11 @@ class TuneCommand final : public TrialCommand {
   [[nodiscard]] std::string why() const {
     const auto& base = result_.tuned->trial.base;
     if (result_.replayStep && !base.empty() && median(base) < *result_.replayStep * kWorthTrying)
-      return "the step alone is the limit: with its data always ready it makes " +
+      return "the step alone is the limit: with data always ready its pace is " +
              rateText(1 / *result_.replayStep, "steps");
     if (model_->coresBusy >= kBusyCores)
       return "the cores are busy: " + percentText(model_->coresBusy) + " of " +
-             numberText(model_->cores) + " were in use as it was recorded";
+             numberText(model_->cores) + " were in use during the recording";
     return "";
   }
 

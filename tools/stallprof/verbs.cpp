@@ -7,23 +7,22 @@ namespace stallprof {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> kVerbs = {
-      {"run", "[options] -- COMMAND...", "run a training command, watched; a report at the end",
-       makeRun},
-      {"attach", "-p PID", "record a program that runs already, from outside", makeAttach},
-      {"report", "RECORDING", "the report of a recording, again or in another format", makeReport},
-      {"compare", "BASE... -- HEAD...", "two sets of runs side by side", makeCompare},
-      {"gate", "BASE... -- HEAD...", "whether a change may pass: exit status 1 on a regression",
-       makeGate},
-      {"verify", "RECORDING", "try the fixes of a report on its command: measured gains",
+      {"run", "[options] -- COMMAND...", "record a training command and print a report", makeRun},
+      {"attach", "-p PID", "record a running program from outside", makeAttach},
+      {"report", "RECORDING", "print the report of a recording, in any format", makeReport},
+      {"compare", "BASE... -- HEAD...", "compare two sets of runs", makeCompare},
+      {"gate", "BASE... -- HEAD...",
+       "decide whether a change passes: exit status 1 on a regression", makeGate},
+      {"verify", "RECORDING", "run the command with fixes of its report: measured gains",
        makeVerify},
-      {"tune", "RECORDING", "search the loader's best setting: workers, prefetch, threads",
+      {"tune", "RECORDING", "search the loader's best settings: workers, prefetch, threads",
        makeTune},
-      {"export", "-f FORMAT RECORDING", "a recording for other tools", makeExport},
-      {"import", "FILE -o RECORDING", "a trace of PyTorch's profiler as a recording", makeImport},
-      {"explain", "ID", "what a finding means, how it is found, when it is wrong", makeExplain},
-      {"top", "[RECORDING|PID]", "a run that still goes on, live, from a second terminal", makeTop},
-      {"doctor", "", "what this host lets us see, and what would show more", makeDoctor},
-      {"completion", "SHELL", "completions for bash, zsh or fish, on stdout", makeCompletion},
+      {"export", "-f FORMAT RECORDING", "export a recording for other tools", makeExport},
+      {"import", "FILE -o RECORDING", "import a trace of PyTorch's profiler", makeImport},
+      {"explain", "ID", "explain a finding: meaning, rule, fixes, limits", makeExplain},
+      {"top", "[RECORDING|PID]", "show a running recording in a second terminal", makeTop},
+      {"doctor", "", "list available data sources, and how to enable more", makeDoctor},
+      {"completion", "SHELL", "print a completion script for bash, zsh or fish", makeCompletion},
   };
   return kVerbs;
 }
@@ -36,7 +35,7 @@ const Verb* findVerb(std::string_view name) {
 
 std::string usage() {
   constexpr std::size_t kColumn = 42;
-  std::string text = "stallprof finds what holds a training run back.\n\n";
+  std::string text = "stallprof finds why a training run is slow.\n\n";
   for (const Verb& verb : verbs()) {
     std::string line = "  stallprof " + std::string(verb.name);
     if (!verb.takes.empty()) line += " " + std::string(verb.takes);

@@ -24,14 +24,14 @@ class VerifyCommand final : public TrialCommand {
  public:
   void declare(CLI::App& app) override {
     app.description(
-        "Tries the first fixes of a report on the recorded command, its code unchanged, and puts "
-        "the measured gain beside the predicted one: stallprof verify [options] RECORDING [-- "
-        "COMMAND...]. Trials write to a copy-on-write view of your files that is gone afterwards. "
-        "Exit status: 0 all were decided, 1 the recording cannot be read or written, 2 usage, 3 "
-        "nothing could be tried, 4 not all decided.");
+        "Runs the recorded command with the first fixes of its report, without a change to its "
+        "code, and adds the measured gains to the report: stallprof verify [options] RECORDING [-- "
+        "COMMAND...]. Trials write to a copy-on-write view of your files that is discarded "
+        "afterwards. Exit status: 0 all are decided, 1 the recording cannot be read or written, 2 "
+        "usage, 3 nothing could be tried, 4 not all are decided.");
     addText(app, "recording", recording_, "the recording's directory, NAME.stallprof")->required();
     number(app, "--trials", trials_, 1, 16, "fixes to try, best first (default 2)");
-    addText(app, "--fix", fix_, "try the changes of this advice alone (its id in the JSON report)");
+    addText(app, "--fix", fix_, "try only the changes of this advice (its id in the JSON report)");
     declareRuns(app);
   }
 
@@ -44,8 +44,8 @@ class VerifyCommand final : public TrialCommand {
     result_.trials = trialsOf(analysis, trials_, fix_);
     if (result_.trials.empty())
       return fail((fix_.empty() ? std::string("no fix of this report")
-                                : "no change of this report by the name " + inQuotes(fix_)) +
-                      " can be made from outside: nothing to try (stallprof report " +
+                                : "no change of this report with the id " + inQuotes(fix_)) +
+                      " can be applied from outside: nothing to try (stallprof report " +
                       quoteShell(recording_) + ")",
                   kNotTried);
     std::string why = tooLong(analysis);
@@ -61,7 +61,7 @@ class VerifyCommand final : public TrialCommand {
     if (std::string why = takeEarlier(fix_); !why.empty()) return why;
     const std::size_t both = earlier_.trials.size() + result_.trials.size();
     return !fix_.empty() && withEarlier(result_).trials.size() < both && !force_
-               ? "that fix was tried; --force replaces what it gave"
+               ? "that fix was tried; --force replaces its result"
                : "";
   }
 
@@ -94,7 +94,7 @@ class VerifyCommand final : public TrialCommand {
     };
     const std::vector<double>* base = result_.baseRuns();
     const std::string text =
-        line("as it is                ", medianOf(base ? *base : std::vector<double>())) +
+        line("unchanged               ", medianOf(base ? *base : std::vector<double>())) +
         line("data always ready       ", result_.replayStep) +
         line("the loader alone        ", result_.drainStep);
     return text.empty() ? text : text + "\n";

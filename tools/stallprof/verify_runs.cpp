@@ -34,7 +34,7 @@ constexpr int kLongerBy = 3;
 constexpr Nanos kMinMargin = std::chrono::seconds(10);
 
 constexpr char kOnView[] =
-    " (on a copy-on-write view of your files; --in-place runs on those themselves)";
+    " (on a copy-on-write view of your files; --in-place runs on the files themselves)";
 
 // This shell keeps that tracker from the network already: offline it would write more than now. A
 // folder that it writes to is the user's own, unless there is a view of it.
@@ -173,10 +173,10 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   if (!status.ok()) return status.error();
   const Nanos took = now() - began;
   if (wasLate(status.value()))
-    return Error{Error::Kind::kUsage,
-                 fmt::format("{} had not ended after {} and was ended; no run before took more "
-                             "than {}",
-                             name, durationText(run.limit), durationText(longest_))};
+    return Error{
+        Error::Kind::kUsage,
+        fmt::format("{} had not ended after {} and was ended; no earlier run took more than {}",
+                    name, durationText(run.limit), durationText(longest_))};
   const auto read = readRecording(run.recording);
   if (!read.ok()) return read.error();
   const Analysis& analysis = read.value().analyzed.analysis;
@@ -187,19 +187,19 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   if (!step || analysis.steps.windowCount < 2) {
     const std::string said = lastLine(run.log);
     const bool inView = plan_.view != nullptr && longest_ == Nanos(0);  // which may be why
-    return Error{Error::Kind::kUsage, name + " gave no steps and " + endOf(status.value()) +
+    return Error{Error::Kind::kUsage, name + " made no steps and " + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said) +
                                           (inView ? kOnView : "")};
   }
   if (plan_.trains && !drains && analysis.steps.optimizerSteps == 0)
     return Error{Error::Kind::kUsage,
                  name +
-                     " ended before it trained: its steps are of an evaluation, or another pass "
-                     "over data, that comes first"};
+                     " ended before it trained: its steps are of an evaluation, or of another pass "
+                     "over data before the training"};
   if (longest_ == Nanos(0))  // of the first run: all are on this host
     if (const std::string other = otherHost(plan_.recorded, analysis.run); !other.empty())
       return Error{Error::Kind::kUsage, "the recorded run was on another host (" + other +
-                                            "): make a recording here, and try that"};
+                                            "): make a recording on this host, and try that"};
   const Resources& used = analysis.resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
   const double paced = step->plain + (drains ? step->periodic : plan_.periodicStep);

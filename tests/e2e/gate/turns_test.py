@@ -84,7 +84,7 @@ class Turns(reports.Folder):
                 out, err = self.ab("--ab", "5", "--keep", keep, "--report", "junit=gate.xml", "sh",
                                    "-c", base, "--", "sh", "-c", head, status=4)
                 self.assertIn("WORKLOAD FAILED", out)
-                self.assertIn(f"No more runs after {made[-1]}, which", out)
+                self.assertIn(f"The series ended after {made[-1]}, which", out)
                 self.assertEqual(self.made(keep),
                                  sorted(n + k for n in made for k in (".log", ".stallprof")))
                 self.assertEqual(err.count("\n"), len(made))
@@ -110,12 +110,12 @@ class Turns(reports.Folder):
                            (["--ab", "many", "true", *run], "1 to 1000"),
                            (["--ab", "5", "--max-runs", "4", "true", *run], "less than"),
                            (["--ab", "5", "--max-runs", "x", "true", *run], "1 to 1000"),
-                           (["--max-runs", "5", "a.json", "--", "b.json"], "belong to --ab"),
+                           (["--max-runs", "5", "a.json", "--", "b.json"], "need --ab"),
                            (["--ab", "5", "true"], "COMMAND"),
-                           (["--keep", "x", "a.json", "--", "b.json"], "belong to --ab"),
-                           (["a.json", "--ab", "5", *run], "before any word"),
-                           (["--ab", "5", "--baseline", "save", "true", *run], "two things"),
-                           (["--ab", "5", "--base-dir", "nowhere", *run], "no directory"),
+                           (["--keep", "x", "a.json", "--", "b.json"], "need --ab"),
+                           (["a.json", "--ab", "5", *run], "before the first argument"),
+                           (["--ab", "5", "--baseline", "save", "true", *run], "cannot be combined"),
+                           (["--ab", "5", "--base-dir", "nowhere", *run], "not a directory"),
                            (["--ab", "5", "--keep", "kept", "true", *run], "never overwrites"),
                            (["--ab", "5", "--keep", "no/such", "true", *run], "cannot make")):
             with self.subTest(words=words):

@@ -97,7 +97,7 @@ class Reading(Config):
                    '[tool.other]\ncolor = 7\n')
         self.assertTrue(self.coloured())
         self.write("pyproject.toml", '[project]\nname = "x"\n\n[tool.stallprof.report]\nx = 1\n')
-        self.fails(r"pyproject\.toml:5: 'x' is no option of stallprof report", "report",
+        self.fails(r"pyproject\.toml:5: 'x' is not an option of stallprof report", "report",
                    self.recording)
 
     def test_a_run_takes_its_options_from_it(self):
@@ -130,17 +130,17 @@ class Strictness(Config):
     def test_what_nobody_knows_is_an_error_with_its_line(self):
         for text, pattern in (
                 ('[report]\ncolour = "never"\n',
-                 r"stallprof\.toml:2: 'colour' is no option of stallprof report; did you mean 'color'"),
+                 r"stallprof\.toml:2: 'colour' is not an option of stallprof report; did you mean 'color'"),
                 ('[reprot]\ncolor = "never"\n', r"stallprof\.toml:1: .*did you mean 'report'"),
-                ('color = "never"\n', r"stallprof\.toml:1: 'color' is no table"),
-                ("[report]\nrecording = 'x'\n", r":2: 'recording' is no option"),
+                ('color = "never"\n', r"stallprof\.toml:1: 'color' is not a table"),
+                ("[report]\nrecording = 'x'\n", r":2: 'recording' is not an option"),
                 ("[report]\ncolor = \n", r"stallprof\.toml:2: "),
                 ("[]\n", r"stallprof\.toml:1: "),
                 ("[run]\nno-python = 1\n", r":2: no-python takes true or false"),
                 ("[run]\nhz = [1, 2]\n", r":2: hz takes one value"),
-                ("[run]\nhz = true\n", r":2: hz takes a text or a number"),
+                ("[run]\nhz = true\n", r":2: hz takes a string or a number"),
                 ('[report]\ncolor = "green"\n', r"stallprof\.toml: \[report\] .*green"),
-                ('[gate]\nformat = "pdf"\nx = 1\n', r":3: 'x' is no option of stallprof gate")):
+                ('[gate]\nformat = "pdf"\nx = 1\n', r":3: 'x' is not an option of stallprof gate")):
             with self.subTest(text):
                 self.write("stallprof.toml", text)
                 self.fails(pattern, "report", self.recording)

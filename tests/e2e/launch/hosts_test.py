@@ -40,7 +40,7 @@ class Hosts(Case):
         said = self.run_words(deny + [STALLPROF, "doctor"])
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertRegex(said.stdout, rb"task_events +absent")
-        self.assertEqual(said.stdout.count(b"to see more: "), 1, said.stdout)
+        self.assertEqual(said.stdout.count(b"for more data: "), 1, said.stdout)
 
     def test_an_old_kernels_missing_calls_are_done_without(self):
         words, recording = self.words("sh", "-c", "sleep 0.2; exit 4")
@@ -55,7 +55,7 @@ class Hosts(Case):
         for name in (b"hook", b"task_events", b"thread_state", b"stack_memory", b"cgroup"):
             self.assertIn(b"\n  " + name, said.stdout)
         last = said.stdout.splitlines()[-1]
-        self.assertTrue(last.startswith((b"to see more: ", b"nothing would show more")), last)
+        self.assertTrue(last.startswith((b"for more data: ", b"no setting makes more data available")), last)
         self.assertEqual(self.run_words([STALLPROF, "doctor", "--nosuch"]).returncode, 2)
 
     def test_few_descriptors_and_a_file_size_limit_do_not_matter_to_the_job(self):

@@ -42,7 +42,7 @@ class Overrides(Case):
                               (("--env", "NAME"), "NAME=VALUE"), (("--threads", "0"), "--threads"),
                               (("--allocator", "malloc"), "jemalloc, tcmalloc"),
                               (("--allocator", "./none.so"), "cannot read the library"),
-                              (("--loader", "a.py:3"), "give one of them"),
+                              (("--loader", "a.py:3"), "--loader needs"),
                               (("--set", "num_workers=2", "--no-python"), "need the hook"),
                               (("--for", "1", "--no-python"), "need the hook")):
             said, recording = self.refused(options, "touch", self.path("ran"), part=part)

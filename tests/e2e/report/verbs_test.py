@@ -260,7 +260,7 @@ class Explain(Base):
             self.assertIn("extract.small_files", text)
 
     def test_an_unknown_word_lists_what_there_is(self):
-        self.fails(2, "no finding is called 'zebra'", "explain", "zebra", lines=0)
+        self.fails(2, "no finding is named 'zebra'", "explain", "zebra", lines=0)
 
 
 class Help(unittest.TestCase):

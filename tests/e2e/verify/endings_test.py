@@ -176,7 +176,7 @@ class Endings(Training):
             self.assertEqual(files_below(self.work, self.shared), before)
             self.assertEqual(self.written_to_shm(), [])
             left = self.stallprof("verify", self.recording, "--", "false", status=3)   # over what was left
-            self.assertIn("base-1 gave no steps and ended with 1", left.stderr)
+            self.assertIn("base-1 made no steps and ended with 1", left.stderr)
             shutil.rmtree(trials, ignore_errors=True)   # what is there is of this instant
 
     def test_a_trial_that_ignores_the_end_of_its_steps_is_killed(self):

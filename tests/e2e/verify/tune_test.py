@@ -35,11 +35,11 @@ class Tune(Training):
         self.assertTrue(all(a["measured"] == tune["measured"] for a in advice))
         self.assertIn(change, self.stallprof("report", "--format", "html", "-o", "-", self.recording).stdout
                       .replace("&gt;", ">"))
-        self.assertIn("was tuned", self.stallprof("tune", self.recording, status=2).stderr)
+        self.assertIn("has a result of tune", self.stallprof("tune", self.recording, status=2).stderr)
 
     def test_what_cannot_be_tuned_is_refused_with_its_reason(self):
         self.stallprof("run", "--report", "none", "-o", self.recording, "--", PYTHON, "-c", "pass")
-        self.assertIn("no DataLoader", self.stallprof("tune", self.recording, status=2).stderr)
+        self.assertIn("no PyTorch DataLoader", self.stallprof("tune", self.recording, status=2).stderr)
         self.assertIn("whole number", self.stallprof("tune", "--settings", "1", self.recording, status=2).stderr)
         self.assertIn("no such", self.stallprof("tune", "no.stallprof", status=1).stderr.lower())
 
