@@ -137,9 +137,9 @@ void addNotMeasured(const Trace& trace, const CoverageInfo& coverage, const Infe
   if (trace.frameworks.empty())
     out.push_back(std::string(steps ? "loader" : "loader, steps") +
                   (hookLost ? ": the hook did not report"
-                            : ": no process of the run loaded a framework the hook knows"));
+                            : ": no process of the run loaded a framework that the hook supports"));
   if (!inferred.why.empty()) out.push_back("steps: " + inferred.why);
-  if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was seen");
+  if (trace.stacks.empty()) out.push_back("Python lines of slow operations: no stack was recorded");
 }
 
 // That not all of a long run is held, and what is.
@@ -147,8 +147,8 @@ CoverageInfo::Source inParts(const TrainerFacts& facts) {
   return {"steps", Coverage::kPartial,
           "a long run: " + std::to_string(facts.steps.size()) + " of " +
               std::to_string(facts.stepCount()) +
-              " steps are held one by one, the others in sums; fetches and batches of the first, "
-              "the slowest and the last steps"};
+              " steps are stored individually, the others in sums; fetches and batches of the "
+              "first, the slowest and the last steps"};
 }
 
 // What was established of the trainer that the report is about.
@@ -199,7 +199,7 @@ std::vector<std::string> caveatsOf(const Trace& trace, const Judged& chosen, con
   if (out.firstEpoch)
     caveats.push_back("The first epoch waited for data " + percentText(out.firstEpoch->first) +
                       " of its time, later ones " + percentText(out.firstEpoch->later) +
-                      ": shares and gains are of both, a longer training is as the later ones.");
+                      ": shares and gains cover both; a longer training is like the later ones.");
   return caveats;
 }
 

@@ -44,7 +44,7 @@ constexpr Nanos kRecorderLimit = std::chrono::milliseconds(80);
 
 constexpr char kUnrecorded[] = "; the command runs unrecorded";
 constexpr char kNotChanged[] =
-    "; nothing was started, as what --set and the like ask for could not be done";
+    "; nothing was started, because the changes of --set and similar options cannot be applied";
 
 int fail(const std::string& line) {
   printLine(line);

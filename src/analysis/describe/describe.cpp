@@ -164,8 +164,8 @@ std::vector<std::string> remarksOf(const Trace& trace) {
                       countOf(killed, "process") + " of it.");
   if (const std::int64_t full = sharedMemoryFilled(trace); full > 0)
     remarks.push_back("/dev/shm was full (" + bytesText(static_cast<double>(full)) +
-                      "): whoever writes more to it is killed by SIGBUS, as workers that hand over "
-                      "batches.");
+                      "): processes that write more to it are killed by SIGBUS, for example "
+                      "workers that send batches.");
   for (const auto& row : trace.gaps)
     if (row.data.duration == Nanos{} && !row.data.why.none() && remarks.size() < kMaxClocks)
       remarks.push_back("During the run: " + toUtf8(trace.text(row.data.why)) + ".");
@@ -193,7 +193,7 @@ std::string outsideWindow(const Trace& trace, const TrainerFacts& trainer, const
          percentText(static_cast<double>(window.count()) /
                      static_cast<double>(std::max(Nanos(1), run.wall).count())) +
          " of the run: " + durationText(std::max(Nanos{}, before)) + " before it and " +
-         durationText(std::max(Nanos{}, after)) + " behind it are in no share.";
+         durationText(std::max(Nanos{}, after)) + " after it are in no share.";
 }
 
 RunInfo describeRun(const Trace& trace) {

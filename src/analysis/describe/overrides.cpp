@@ -81,24 +81,24 @@ std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run)
     const char* text;
   } caveats[] = {
       {changes(run, "num_workers"),
-       "PyTorch gives each worker a seed of its own: what a data set draws at random differs with "
+       "PyTorch gives each worker its own seed: random draws of a data set differ with "
        "num_workers."},
       {changes(run, "persistent_workers"),
-       "Workers that persist take one seed, not one an epoch: from the second epoch on PyTorch "
-       "draws another order of samples."},
+       "Persistent workers use one seed, not one per epoch: from the second epoch on PyTorch draws "
+       "another order of samples."},
       {changes(run, "num_workers") && iterable,
-       "A data set is iterable: each worker goes through all of it, unless it divides itself by "
+       "A data set is iterable: each worker iterates over all of it, unless it divides itself by "
        "get_worker_info(). Compare the batches of an epoch."},
       {changes(run, "num_parallel_calls"),
-       "Batches keep their order, but a map that draws random numbers draws them in another "
-       "order where its calls run at once."},
+       "Batches keep their order, but a map that draws random numbers draws them in another order "
+       "if its calls run in parallel."},
       {askedFor(run, "--replay="),
-       "Batches were given again and again: the pace is that of the training with data always "
-       "ready, its losses mean nothing, and idle workers leave it more CPU than it will have."},
+       "Batches were repeated: the pace is that of the training with data always ready. Its losses "
+       "have no meaning, and idle workers leave it more CPU than a normal run has."},
       {askedFor(run, "--drain="),
-       "The loader ran alone: the pace is that of its data; nothing was trained."},
+       "Only the loader ran: the pace is that of its data, without training."},
       {changes(run, "in_order"),
-       "With in_order=False batches come as they are ready: their order varies."},
+       "With in_order=False batches arrive as they are ready: their order varies."},
   };
   for (const auto& caveat : caveats)
     if (caveat.holds) out.emplace_back(caveat.text);

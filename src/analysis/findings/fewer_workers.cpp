@@ -22,7 +22,8 @@ std::string fewerWorkersText(const AdviceContext& c, const char* whyNone) {
   const auto& change = c.advice.change;
   if (change.to != "0")
     return "Lower " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
-           atSetting(c) + ": the data still comes in time, and what the others cost is saved.";
+           atSetting(c) +
+           ": the data still arrives in time, and the cost of the other workers is saved.";
   const bool more =
       c.loader && (c.loader->persistent || c.loader->prefetch != Maybe<std::int32_t>(2));
   return "Set " + settingOf(c, "num_workers") + "=0" + atSetting(c) +
@@ -86,8 +87,7 @@ PipelineSettings withOther(const Evidence& e, int workers) {
 
 extern const AdviceDefinition kFewerWorkers{
     "fewer_workers", {}, [](const AdviceContext& c) {
-      return fewerWorkersText(c,
-                              ": to make a batch takes less time than to send it from a worker.");
+      return fewerWorkersText(c, ": making a batch takes less time than sending it from a worker.");
     }};
 extern const AdviceDefinition kFewerStarts{
     "fewer_workers", {}, [](const AdviceContext& c) {
@@ -119,7 +119,7 @@ Maybe<Advice> fewerWorkers(const Evidence& e, const AdviceDefinition& definition
       p,
       best > 0
           ? "none: memory is freed"
-          : "each batch holds up the step: where they become dearer to make, workers pay again");
+          : "each batch delays the step: if batches become more expensive, workers help again");
 }
 
 }  // namespace stallprof

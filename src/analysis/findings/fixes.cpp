@@ -58,22 +58,22 @@ std::string workersRisk(const Evidence& e, int more) {
   // with one worker, it need not be.
   if (e.workers() <= 1 && e.loader->iterable)
     risk =
-        "an iterable data set: unless __iter__ divides it by get_worker_info(), each worker gives "
-        "all of it; " +
+        "an iterable data set: unless __iter__ divides it by get_worker_info(), each worker "
+        "returns all of it; " +
         risk;
   else if (e.loader->iterable)
-    risk = "workers without a shard of an iterable data set get nothing, or end the run; " + risk;
+    risk = "workers without a shard of an iterable data set get no data, or end the run; " + risk;
   if (e.workerBytes > 0)
     risk += std::string(e.workerBytesMeasured ? ", about +" : ", at most about +") +
             bytesText(more * e.workerBytes) + " RSS";
   if (const auto room = e.run.memoryRoom())
     risk += "; " + bytesText(static_cast<double>(*room)) + " free" +
             (e.run.limitedMemory() ? " of the container's limit" : "");
-  if (memoryShort(e) != MemoryShort::kNo) risk += "; the host is short of memory already";
+  if (memoryShort(e) != MemoryShort::kNo) risk += "; the host is already short of memory";
   if (e.workers() == 0 && e.device.seen)
-    risk += "; a data set whose tensors lie on a device cannot be read in forked workers";
+    risk += "; forked workers cannot read a data set with tensors on a device";
   if (e.workers() == 0)  // not known from this run; the interval spans it
-    risk += "; the same Python may take " + numberText(kMinWorkerCpu) + " to " +
+    risk += "; the same Python code may take " + numberText(kMinWorkerCpu) + " to " +
             numberText(kMaxWorkerCpu) + " times the CPU in a worker";
   return risk;
 }
@@ -106,9 +106,11 @@ Maybe<Advice> workersForBoth(const Evidence& e, PipelineSettings s, int limit,
   Prediction both = assuming("the loader that is zipped with it gets more workers in proportion",
                              e.gains.predictAssumed(s, s, s));
   if (both.speedup.value_or(1) < kWorthIt * alone.speedup.value_or(1)) return {};
-  return adviceOf(
-      kMoreWorkers, {"loader_arg", "num_workers", std::to_string(now), std::to_string(s.workers)},
-      both, "the same for the loader that is zipped with it; " + workersRisk(e, s.workers - now));
+  return adviceOf(kMoreWorkers,
+                  {"loader_arg", "num_workers", std::to_string(now), std::to_string(s.workers)},
+                  both,
+                  "make the same change for the loader that is zipped with it; " +
+                      workersRisk(e, s.workers - now));
 }
 
 // Where its cores are hardware threads, two of them do no more than this.
@@ -126,15 +128,14 @@ std::string moreWorkersText(const AdviceContext& c) {
   return "Raise " + settingOf(c, "num_workers") + " from " + change.from + " to " + change.to +
          atSetting(c) +
          (c.finding.phase == Phase::kExtract
-              ? ": the workers are blocked, not computing, so more of them overlap more reads."
-              : ": the batches come too late from those there are, and cores are idle.");
+              ? ": the workers are blocked, not computing, so more workers overlap more reads."
+              : ": the current workers deliver batches too late, and cores are idle.");
 }
 
 std::string cacheInRamText(const AdviceContext& c) {
   return c.advice.change.to == "tmpfs"
              ? "Copy the data set to a tmpfs and read it there, or hold it in the program's own "
-               "memory: the page cache does not keep what is read here (O_DIRECT, or a cache that "
-               "is full)."
+               "memory: the page cache does not keep this data (O_DIRECT, or a full cache)."
              : "Keep the data set in memory: copy it to a tmpfs, or read it once before training "
                "(`cat FILES > /dev/null`) so that the page cache holds it.";
 }
@@ -142,15 +143,15 @@ std::string cacheInRamText(const AdviceContext& c) {
 std::string moreCoresText(const AdviceContext& c) {
   const auto& change = c.advice.change;
   if (change.name == kCpuset)
-    return "Let the job run on " + change.to + " CPUs of this host (now " + change.from +
+    return "Run the job on " + change.to + " CPUs of this host (now " + change.from +
            ": its affinity or cpuset, taskset, a container's --cpuset-cpus or Slurm's "
-           "--cpus-per-task, leaves out the others).";
+           "--cpus-per-task excludes the others).";
   return "Run on a host with " + change.to + " cores (now " + change.from + ").";
 }
 
 std::string morePrefetchText(const AdviceContext& c) {
   return "Raise " + settingOf(c, "prefetch_factor") + " from " + c.advice.change.from + " to " +
-         c.advice.change.to + atSetting(c) + ": more batches lie ready to ride out a slow one.";
+         c.advice.change.to + atSetting(c) + ": more ready batches compensate for a slow one.";
 }
 
 // What makes batches in processes for the program's framework.
@@ -162,7 +163,7 @@ std::string loadAheadText(const AdviceContext& c) {
   return "Make batches ahead" + atLine(c.finding.where) +
          ": in a thread with a queue of a few batches" +
          (c.withoutPython() ? "" : ", or in processes (" + std::string(processesFor(c)) + ")") +
-         ", so that the next one is made while this one is computed.";
+         ", so that the next batch is made during the current step.";
 }
 
 }  // namespace
@@ -183,22 +184,22 @@ extern const AdviceDefinition kSequentialShards{
     "TFRecord, Arrow, LMDB), at 100 MB and more a shard."};
 extern const AdviceDefinition kOfflinePreprocess{
     "offline_preprocess",
-    "Do once what is done for every sample again: store images resized to what the model "
-    "sees, tokenised text, decoded audio. Move every step before the first random one."};
+    "Do the work of every sample once: store images at the model's input size, tokenised text, "
+    "decoded audio. This is possible for every operation before the first random one."};
 extern const AdviceDefinition kWholeBatches{
     "whole_batches", {}, [](const AdviceContext& c) {
       const Maybe<std::int64_t> size = c.loader ? c.loader->batchSize : std::nullopt;
-      return "Take each batch from the tensors by one index, not sample by sample: "
+      return "Index the tensors once per batch, not once per sample: "
              "DataLoader(dataset, batch_size=None, sampler=BatchSampler(SAMPLER, " +
              (size ? std::to_string(*size) : "batch_size") +
              ", drop_last)) gives the same batches, with SAMPLER the loader's own: "
-             "RandomSampler(dataset) of shuffle=True, SequentialSampler(dataset) without, "
-             "DistributedSampler(dataset) of several ranks.";
+             "RandomSampler(dataset) of shuffle=True, SequentialSampler(dataset) without it, "
+             "DistributedSampler(dataset) with several ranks.";
     }};
-extern const AdviceDefinition kCopyFewerBytes = deviceAdvice(
-    "copy_fewer_bytes",
-    "Send batches to the device as uint8, or in half precision, and convert and normalise "
-    "them there: a quarter or half of the bytes to pin and to copy.");
+extern const AdviceDefinition kCopyFewerBytes =
+    deviceAdvice("copy_fewer_bytes",
+                 "Send batches to the device as uint8, or in half precision, and convert and "
+                 "normalise them there. Only a quarter or half of the bytes is pinned and copied.");
 
 PipelineSettings firstWorkers(const Evidence& e) {
   return firstWorkersWith(e, kWorkerCpu, 1, kHandoffSeconds, kSwitchInterval / 2, e.drawing.value);
@@ -283,7 +284,7 @@ Advice sequentialShards(const Evidence& e, double cpu) {
       kSequentialShards, {"data", "dataset", "files", "shards"},
       assuming("reading large pieces takes a quarter of the time, at best a ninth",
                e.gains.predictAssumed(leaving(1 / 4.0), leaving(1 / 1.4), leaving(1 / 9.0))),
-      "a second copy of the data; shuffling becomes by shard and buffer");
+      "a second copy of the data; shuffling is then by shard and buffer");
 }
 
 namespace {
@@ -314,16 +315,15 @@ Advice cheaperBatches(const Evidence& e) {
         kWholeBatches, {"code", "batches", "sample by sample", "whole"},
         predictScaled(e, &PipelineSettings::cpuScale, 1 - 0.5 * part, 1 - 0.3 * part,
                       1 - 0.87 * part,
-                      "half of the time is left of gathering samples, at best an "
-                      "eighth"),
-        "a collate_fn gets the whole batch; with another sampler ranks train on the same "
-        "samples");
+                      "half of the time to gather samples remains, at best an eighth"),
+        "collate_fn gets the whole batch; with another sampler, ranks train on the same samples");
   // How much of the CPU is before the first random operation is not known: half, in wide bounds.
-  return adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
-                  predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1,
-                                "half of the CPU time of a batch, at most nine tenths, can be "
-                                "spent once before training"),
-                  "a second copy of the data, often larger; only steps without randomness move");
+  return adviceOf(
+      kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
+      predictScaled(
+          e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1,
+          "half of the CPU time of a batch, at most nine tenths, can be moved before training"),
+      "a second copy of the data, often larger; only operations without randomness can move");
 }
 
 std::string_view processesFor(const AdviceContext& c) {
@@ -333,9 +333,7 @@ std::string_view processesFor(const AdviceContext& c) {
 
 Advice loadAhead(const Evidence& e) {
   return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
-                  e.trace.stacks.empty()
-                      ? ""
-                      : "a thread of Python shares the interpreter's lock with the loop");
+                  e.trace.stacks.empty() ? "" : "a Python thread shares the GIL with the loop");
 }
 
 Advice moreCores(const Evidence& e) {
@@ -360,10 +358,10 @@ Advice moreCores(const Evidence& e) {
       s.workers > e.workers() ? ", with num_workers " + std::to_string(s.workers) : "";
   if (quota)
     return adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", numberText(now), numberText(then)},
-                    e.gains.predict(s), "others on the host get less" + workers);
+                    e.gains.predict(s), "other programs on the host get less" + workers);
   if (cpuset)
     return adviceOf(kMoreCores, {"hardware", kCpuset, numberText(now), numberText(then)},
-                    e.gains.predict(s), "others on the host get less" + workers);
+                    e.gains.predict(s), "other programs on the host get less" + workers);
   return adviceOf(
       kMoreCores, {"hardware", "cores", numberText(now), numberText(then)},
       assuming("cores of another host are as fast as these", e.gains.predictAssumed(s, s, s)),
@@ -378,7 +376,7 @@ Maybe<Advice> morePrefetch(const Evidence& e) {
   if (e.run.shmFree && bytes > 0.8 * static_cast<double>(*e.run.shmFree)) return {};
   const Prediction p = e.gains.predict(s);
   if (p.speedup && *p.speedup < kNoGain) return {};
-  std::string risk = "more batches lie ready";
+  std::string risk = "more batches are queued";
   if (bytes > 0) risk += ": +" + bytesText(bytes) + " of shared memory";
   return adviceOf(
       kMorePrefetch,

@@ -33,7 +33,7 @@ Prediction withoutOverhead(const Evidence& e, double share, double likely, doubl
 }
 
 Prediction withoutHalf(const Evidence& e, double share) {
-  return assuming("half of it, at most nine tenths, can leave the step",
+  return assuming("half of it, at most nine tenths, can be removed from the step",
                   withoutOverhead(e, share, 0.5, 0.9, 0.1));
 }
 
@@ -90,7 +90,7 @@ void pointAtOverhead(Finding& f, const Evidence& e, OverheadKind overhead) {
   const auto line = hottest(e, {Side::kTrainer, {}, overhead, {}});
   if (!line) return;
   point(f, *line);
-  addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+  addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
   if (line->rule == kOwnEvaluation) f.confidence = std::min(f.confidence, Confidence::kMedium);
 }
 

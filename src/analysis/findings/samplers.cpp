@@ -9,9 +9,9 @@ namespace stallprof {
 
 extern const AdviceDefinition kCheaperSampler{
     "cheaper_sampler", {}, [](const AdviceContext& c) {
-      return "Draw indices for less" + atLine(c.finding.where) +
-             ": all of an epoch at once, as arrays (torch.multinomial, numpy), with no loop over "
-             "the data set for each batch. More workers change nothing of it.";
+      return "Draw indices at lower cost" + atLine(c.finding.where) +
+             ": draw all indices of an epoch at once, as arrays (torch.multinomial, numpy), "
+             "without a loop over the data set for each batch. More workers do not help.";
     }};
 
 bool samplersDominate(const Evidence& e, double dataShare) {
@@ -19,8 +19,7 @@ bool samplersDominate(const Evidence& e, double dataShare) {
 }
 
 Finding samplersFinding(const Evidence& e, double dataShare) {
-  Finding f = loaderFinding(
-      e, dataShare, "Drawing the samples of a batch holds up the training process between steps");
+  Finding f = loaderFinding(e, dataShare, "The sampler delays the training process between steps");
   addEvidence(f, "the loader's sampler takes {} of the time, in the training process",
               {ratioWord(e.drawing.value)}, ratioWord(e.drawing.value));
   addIntervalEvidence(f, e.drawing, e.trainer.stacks.trainer.samples);
@@ -29,11 +28,11 @@ Finding samplersFinding(const Evidence& e, double dataShare) {
   if (const auto line = hottest(e, query)) {
     f.where = line->where;
     point(f, *line);
-    addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+    addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
   }
   return withAdvice(
       f, {adviceOf(kCheaperSampler, {"code", "sampler", "", ""}, withoutHalf(e, e.drawing.value),
-                   "another order of samples where the draws differ")});
+                   "the order of samples changes if the draws differ")});
 }
 
 }  // namespace stallprof

@@ -59,15 +59,15 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   const bool more = d.step.periodic + gains.workload().apartPeriodic > 0.01 * gains.measured();
   const bool between = gains.workload().apart > 0.01 * gains.measured();
   add(all, gains, "compute", own,
-      more      ? "one training process, its evaluation, saving and logging with it"
-      : between ? "one training process, between epochs too"
+      more      ? "one training process, with its evaluation, saving and logging"
+      : between ? "one training process, and between epochs"
                 : "one training process");
   if (const double device = gains.workload().device; device > 0)
     add(all, gains, "device", device, "the device's own work", "measured");
   if (d.batch.alone() > 0) {
     if (workers == 0) {
       add(all, gains, producersStage(d.batch), own + d.batch.alone(),
-          "num_workers=0: fetch and compute take turns");
+          "num_workers=0: fetch and compute alternate");
     } else {
       const double eta = headOfLineEfficiency(gains);
       add(all, gains, producersStage(d.batch), d.batch.alone() / (workers * eta),
@@ -76,12 +76,11 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
     }
     add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
         numberOf(gains.base().cores, "usable core") +
-            (gains.base().cores < kWholeOfCores * run.cores ? ", the rest is in use" : ""));
+            (gains.base().cores < kWholeOfCores * run.cores ? ", other cores in use" : ""));
   }
   if (const Workload& w = gains.workload(); w.zipped > 0)
     add(all, gains, w.zippedReads ? "extract" : "transform", w.zipped,
-        countOf(w.zippedWorkers, "worker") +
-            " of another loader, whose batches the step takes, too");
+        countOf(w.zippedWorkers, "worker") + " of another loader, which the step uses, too");
   // A steady run is always near its own best second: only a device that was busy is a bound.
   if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&
       *run.peakReadBytesPerSecond > 0)

@@ -203,7 +203,8 @@ InferredSteps stepsOfTurns(const Trace& trace, const StackLabels& labels, Traine
   steps.iterations = iterationsOf(best);
   steps.line = best.place;
   steps.sure = (best.updates > 0 || best.work > 0) && best.turns >= kManyTurns;
-  steps.why = "one is a turn of the loop at " + name(best) + ", each timed by the interpreter";
+  steps.why =
+      "one is an iteration of the loop at " + name(best) + ", each timed by the interpreter";
   return steps;
 }
 

@@ -77,8 +77,8 @@ class Chooser {
         }))
       return best;
     why =
-        "the calls that update a model come too fast or too unevenly for samples of the stack "
-        "to count; more samples a second (--hz) may do";
+        "the calls that update a model are too fast or too uneven for stack samples to count; a "
+        "higher sampling rate (--hz) may help";
     return {};
   }
 
@@ -88,8 +88,8 @@ class Chooser {
       if (fits(c) && (!best.loop || c.time() > best.time())) best = c;
     if (!best.loop) {
       why =
-          "no line of the main thread came back evenly, often and slowly enough to be seen in "
-          "samples of the stack";
+          "no line of the main thread recurs evenly, often and slowly enough to be detected in "
+          "stack samples";
       return {};
     }
     // The same loop may be seen from a wrapper's frames too.

@@ -39,8 +39,7 @@ void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& 
   const double trainer = numa.deviceRemoteRatio.value_or(0);
   const double copies = std::max(e.device.copies, e.device.blocking);
   const std::string compare =
-      " takes of it is not known; a run that is bound to one node "
-      "(numactl --cpunodebind) would show it.";
+      " takes of it is unknown; a run that is bound to one node (numactl --cpunodebind) shows it.";
   if (workers > kOften && numa.handoverCostRatio.value_or(0) > kWorthSaying)
     lines.push_back("Workers spent " + percentText(workers) +
                     " of their CPU time on another NUMA node than the trainer: receiving those "
@@ -51,12 +50,13 @@ void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& 
     lines.push_back("Workers spent " + percentText(workers) +
                     " of their CPU time on another NUMA node than the trainer, and moving batches "
                     "takes " +
-                    percentText(load) + " of the time: what the way between the nodes" + compare);
+                    percentText(load) + " of the time. How much the link between the nodes" +
+                    compare);
   if (trainer > kOften && copies > kWorthSaying)
     lines.push_back(
         "The trainer spent " + percentText(trainer) +
         " of its CPU time on another NUMA node than its device, and copies to it take " +
-        percentText(copies) + " of the time: what the way between the nodes" + compare);
+        percentText(copies) + " of the time. How much the link between the nodes" + compare);
 }
 
 }  // namespace
@@ -107,9 +107,9 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
   const std::string queued =
       e.contended ? " They compete for cores: the trainer was runnable without one " +
                         percentText(e.starved) + " of the time."
-                  : " Cores were idle meanwhile.";
+                  : " Cores were idle at that time.";
   const double stolen = r.stealRatio.value_or(0);
-  const std::string widened = ": intervals are widened by as much.";
+  const std::string widened = ": intervals are widened by this share.";
   if (othersWidened(e))
     list.add("host.noisy_neighbour", "Other programs used " + percentText(*r.externalCpuRatio) +
                                          " of the cores that this run may use" + widened);
@@ -125,14 +125,14 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
   if (r.besideBusyRatio.value_or(0) > kBusyBeside)
     lines.push_back("Other programs kept the second hardware threads of these cores busy " +
                     percentText(*r.besideBusyRatio) +
-                    " of the time: each core is slower meanwhile.");
+                    " of the time. Each core is slower during that time.");
   if (e.unseen > kWorthSaying)
     lines.push_back("The recorder did not run, or could not write, for " + percentText(e.unseen) +
-                    " of the time: what samples say is of the rest.");
+                    " of the time. Samples cover only the rest.");
   if (r.coresRange)
     lines.push_back("The cores that this run may use changed between " +
                     numberText(r.coresRange->first) + " and " + numberText(r.coresRange->second) +
-                    " while it ran; figures are of the mean, " + numberText(r.cores) + ".");
+                    " while it ran; figures use the mean, " + numberText(r.cores) + ".");
   if (r.numa) addNodes(e, *r.numa, lines);
   return lines;
 }
@@ -153,24 +153,22 @@ std::vector<std::string> notMeasured(const Evidence& e) {
     lines.push_back("the " + c.stage + " ceiling (the model does not fit: it would be " +
                     percentText(-c.gapRatio) + " below the measured pace)");
   missing(e.loader && e.gains.workload().batches.empty(),
-          "the making of batches (the hook did not see the producers)");
+          "the making of batches (the hook did not detect the producers)");
   if (!e.gains.fits() && !e.gains.workload().batches.empty())
     lines.push_back("predicted gains (the model misses the measured step time by " +
                     percentText(e.gains.gap()) + ")");
   missing(!e.loader && e.trainer.loader < 0 && !e.trainer.steps.empty() &&
               e.wait + e.ownLoad <= 0 && !missingParts(e.trace, e.trainer).fetches &&
               e.trainer.split.annotated == Nanos{},
-          "data loading (no loader was seen: it is part of compute and other)");
+          "data loading (no loader was detected: it is part of compute and other)");
   missing(!e.loader && e.trainer.loader >= 0,
-          "what its threads did while data was waited for (only PyTorch's loader is known inside)");
+          "activity of its threads during waits for data (only PyTorch's loader is instrumented)");
   missing(e.device.seen && !e.device.timeline,
-          "when the device was busy: waits may be hidden behind its work, so confidence is at most "
-          "medium");
+          "busy times of the device: its work may hide waits, so confidence is at most medium");
   constexpr double kWorthSlowing = 1.05;
   if (e.device.estimated)
     lines.push_back(
-        "what the device did outside of the " +
-        percentText(seconds(e.trainer.device.traced) / e.window) +
+        "device work outside of the " + percentText(seconds(e.trainer.device.traced) / e.window) +
         " of the window in which kernels were traced: shares are estimated from those" +
         (e.device.slowdown > kWorthSlowing
              ? ", in which a step took " + numberText(e.device.slowdown) + " times as long"

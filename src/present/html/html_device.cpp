@@ -35,8 +35,8 @@ std::vector<BarPart> partsOf(const DeviceInfo::Device& d) {
         {hue, ratio, name + " " + percentText(ratio), name + " " + percentText(ratio), false});
   };
   part(Hue::kCompute, "kernels", d.time->kernels);
-  part(Hue::kLoad, "nothing but copies", d.time->copies);
-  part(Hue::kComm, "nothing but collectives", d.time->collectives);
+  part(Hue::kLoad, "only copies", d.time->copies);
+  part(Hue::kComm, "only collectives", d.time->collectives);
   for (const IdlePart& p : idleParts(*d.idle))
     part(hueOfIdle(p.path), std::string("idle, ") + p.name, p.ratio);
   return parts;
@@ -59,8 +59,8 @@ void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path)
       figure(html, path + at, ratio, percentText(ratio));
     };
     item(Hue::kCompute, "kernels", ".time_ratio.kernels", d.time->kernels);
-    item(Hue::kLoad, "nothing but copies", ".time_ratio.copies", d.time->copies);
-    item(Hue::kComm, "nothing but collectives", ".time_ratio.collectives", d.time->collectives);
+    item(Hue::kLoad, "only copies", ".time_ratio.copies", d.time->copies);
+    item(Hue::kComm, "only collectives", ".time_ratio.collectives", d.time->collectives);
     for (const IdlePart& p : idleParts(*d.idle))
       item(hueOfIdle(p.path), (std::string("idle: ") + p.name).c_str(),
            std::string(".idle_ratio.") + p.path, p.ratio);
@@ -79,16 +79,15 @@ void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path)
     const auto dd = html.open("dd");
     figure(html, path + at, *value, bytesText(static_cast<double>(*value)));
   };
-  fact("busy, as NVML says", ".utilization_ratio", d.utilization,
-       percentText(d.utilization.value_or(0)));
+  fact("busy (NVML)", ".utilization_ratio", d.utilization, percentText(d.utilization.value_or(0)));
   fact("SMs active", ".sm_active_ratio", d.smActive, percentText(d.smActive.value_or(0)));
   fact("tensor cores active", ".tensor_active_ratio", d.tensorActive,
        percentText(d.tensorActive.value_or(0)));
   fact("power", ".power_watts", d.powerWatts, numberText(d.powerWatts.value_or(0)) + " W");
   fact("clock", ".clock_mhz", d.clockMhz, numberText(d.clockMhz.value_or(0)) + " MHz");
-  fact("clocks held down", ".throttled_ratio", d.throttled, percentText(d.throttled.value_or(0)));
-  bytes("memory at its peak", ".memory_peak_bytes", d.memoryPeak);
-  bytes("memory free then", ".memory_headroom_bytes", d.memoryHeadroom);
+  fact("clocks throttled", ".throttled_ratio", d.throttled, percentText(d.throttled.value_or(0)));
+  bytes("peak memory", ".memory_peak_bytes", d.memoryPeak);
+  bytes("memory free at the peak", ".memory_headroom_bytes", d.memoryHeadroom);
 }
 
 void kernels(Html& html, const DeviceInfo& info) {
@@ -166,13 +165,13 @@ void deviceSection(Html& html, const Analysis& a) {
   {
     const auto intro = html.open("p", {{"class", "intro"}});
     if (info.basis == "trace") {
-      html.text("Of the time in which its work was traced, ");
+      html.text("Shares are of the traced time, ");
       figure(html, "device.traced_ratio", info.tracedRatio,
              percentText(info.tracedRatio.value_or(0)));
       html.text(" " + windowText(a.breakdown) +
-                ": busy, or idle by what the training thread did meanwhile.");
+                ". Idle time is divided by the activity of the training thread.");
     } else {
-      html.text("When it was busy was not traced; what is shown was sampled from outside.");
+      html.text("GPU work was not traced. The values were sampled from outside.");
     }
   }
   for (std::size_t i = 0; i < std::min(info.devices.size(), kMaxDevices); ++i)

@@ -269,20 +269,20 @@ void measuredFigure(Html& html, const Analysis& a, const Finding& f, std::size_t
 
 void findingsSection(Html& html, const Analysis& a) {
   const auto section = html.open("section", {{"id", "findings"}});
-  html.add("h2", "What holds it back");
+  html.add("h2", "Bottlenecks");
   const std::vector<FindingRow> rows = findingRows(a);
   if (rows.empty()) {
-    html.add("p", {{"class", "intro"}}, "Nothing found.");
+    html.add("p", {{"class", "intro"}}, "None found.");
     return;
   }
   const std::string ties = tieText(a);
   html.add(
       "p", {{"class", "intro"}},
-      "Ranked by predicted time saved, weighed by confidence. Each gain is the pipeline played "
-      "again with that one thing changed, with its 90 % interval, or, \"up to\", what a stated "
-      "assumption allows; replayed fixes come first. Gains do not add up: fix one, "
-      "measure, read the report again." +
-          std::string(anyMeasured(a) ? " What was tried counts by its measurement." : "") +
+      "Ranked by predicted time saved, weighted by confidence. A gain with a 90 % interval is from "
+      "a replay of the pipeline with that one change. A gain \"up to\" is the most under a stated "
+      "assumption. Replayed fixes come first. Gains do not add up: fix one, measure, and read the "
+      "new report." +
+          std::string(anyMeasured(a) ? " Tried fixes are ranked by their measured gain." : "") +
           (ties.empty() ? "" : " Findings " + ties + "."));
   const double maximum = maxGain(a);
   std::vector<const FindingRow*> small;

@@ -20,7 +20,8 @@ std::string leadText(const VerdictParts& verdict) {
     case VerdictParts::Kind::kBound:
       break;
   }
-  return verdict.reason + "." + (verdict.secondAlike ? " Finding 2 weighs about the same." : "");
+  return verdict.reason + "." +
+         (verdict.secondAlike ? " Finding 2 has about the same weight." : "");
 }
 
 template <class Big>

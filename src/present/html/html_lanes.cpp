@@ -123,12 +123,12 @@ void laneSection(Html& html, const Picture& picture) {
   html.add("p", {{"class", "intro"}},
            std::string("The median step and the longest one of the window, between the dashed "
                        "lines.") +
-               (outlined ? " The outlined batch is the one the trainer waited for." : ""));
+               (outlined ? " The trainer waited for the outlined batch." : ""));
   {
     constexpr std::pair<Hue, const char*> kNames[] = {
         {Hue::kTransform, "makes a batch"},
-        {Hue::kExtract, "blocked in a read meanwhile, by samples"},
-        {Hue::kLoad, "hands it over, or starts up"}};
+        {Hue::kExtract, "blocked in a read, by samples"},
+        {Hue::kLoad, "sends it, or starts up"}};
     const auto list = html.open("ul", {{"class", "legend"}});
     for (const auto& [hue, name] : kNames) {
       const auto item = html.open("li");

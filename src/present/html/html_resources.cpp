@@ -176,8 +176,8 @@ void used(Html& html, const Analysis& a) {
   if (r.jobCpuRatio) html.text(windowText(a.breakdown) + ".");
   part(" It read ", "resources.read_bytes_per_s", r.readBytesPerSecond,
        rateText(r.readBytesPerSecond.value_or(0), "bytes"), " from storage.");
-  part(" The page cache answered ", "resources.cache_hit_ratio", r.cacheHitRatio,
-       percentText(r.cacheHitRatio.value_or(0)), " of what it read.");
+  part(" The page cache served ", "resources.cache_hit_ratio", r.cacheHitRatio,
+       percentText(r.cacheHitRatio.value_or(0)), " of its reads.");
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ void resourcesSection(Html& html, const Analysis& a, const Picture& picture) {
   html.add("h2", "Resources");
   {
     const auto intro = html.open("p", {{"class", "intro"}});
-    html.text("The whole run, from its begin on");
+    html.text("The whole run");
     if (picture.time.marked.size() > 1) html.text("; every second epoch is shaded");
     html.text(".");
     used(html, a);

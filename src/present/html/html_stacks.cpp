@@ -60,14 +60,13 @@ void nativeRow(Html& html, const NativeInfo::Function& f, const std::string& pat
 void stacksSection(Html& html, const Analysis& a, const Picture& picture) {
   if (picture.flames.empty() && a.functions.empty()) return;
   const auto section = html.open("section", {{"id", "stacks"}});
-  html.add("h2", "Where the Python code was");
+  html.add("h2", "Python stacks");
   functions(html, a);
   if (picture.flames.empty()) return;
-  html.add(
-      "p", {{"class", "intro"}},
-      "Each sample of a thread's Python stack, callers above what they call; as wide as the part "
-      "of the samples in it, coloured by the phase most of those are of. Your own code is the "
-      "stronger shade.");
+  html.add("p", {{"class", "intro"}},
+           "Samples of each thread's Python stack, with callers above callees. The width of a "
+           "frame is its share of the samples. The colour is the phase of most of these samples. "
+           "Your own code has the stronger shade.");
   for (const Flame& flame : picture.flames) {
     {
       const auto head = html.open("div", {{"class", "shead"}});
@@ -94,7 +93,7 @@ void stacksSection(Html& html, const Analysis& a, const Picture& picture) {
 void nativeSection(Html& html, const Analysis& a) {
   if (!a.native) return;
   const auto section = html.open("section", {{"id", "native"}});
-  html.add("h2", "What the CPUs ran");
+  html.add("h2", "Native code");
   html.add("p", {{"class", "intro"}}, "Shares of " + nativeHead(*a.native) + ", of all processes.");
   const HtmlTable table(
       html, {textColumn("kind"), numberColumn("share"), textColumn("library and function"),

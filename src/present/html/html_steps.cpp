@@ -72,11 +72,10 @@ std::string barTitle(const StripBar& bar) {
 
 void drawing(Html& html, const Strip& strip, const Axis& axis) {
   const Scale scale{static_cast<double>(strip.steps), static_cast<double>(strip.top.count())};
-  const auto svg =
-      html.open("svg", {{"viewBox", "0 0 1000 200"},
-                        {"preserveAspectRatio", "none"},
-                        {"role", "img"},
-                        {"aria-label", "length of each step by what it was spent on"}});
+  const auto svg = html.open("svg", {{"viewBox", "0 0 1000 200"},
+                                     {"preserveAspectRatio", "none"},
+                                     {"role", "img"},
+                                     {"aria-label", "length of each step by phase"}});
   gridLines(html, axis, kStripHeight);
   for (std::size_t i = 0; i < kLayers.size(); ++i)
     if (const std::string path = layerPath(strip, scale, i); !path.empty())
@@ -154,13 +153,13 @@ void caption(Html& html, const Strip& strip) {
   if (strip.joined > 0)
     text += "Of " + plural(strip.steps, "step") + " " +
             countText(static_cast<std::int64_t>(strip.steps - strip.joined)) +
-            " are drawn; the others are in every sum. ";
+            " are drawn; all sums include the others. ";
   if (strip.above > 0)
     text += plural(strip.above, "step") + (strip.above == 1 ? " is" : " are") +
-            " longer than the axis; the longest stand in the table below. ";
+            " longer than the axis; the table below lists the longest. ";
   if (strip.warmup > 0)
     text += "The first " + plural(strip.warmup, "step") + " (faded) " +
-            (strip.warmup == 1 ? "is" : "are") + " warm-up and in no share.";
+            (strip.warmup == 1 ? "is" : "are") + " warm-up, which no share includes.";
   if (!text.empty()) html.add("figcaption", text);
 }
 

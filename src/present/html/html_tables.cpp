@@ -73,10 +73,9 @@ void trainersSection(Html& html, const Analysis& a) {
   if (a.trainers.size() < 2) return;
   const auto section = html.open("section", {{"id", "trainers"}});
   html.add("h2", "Trainers");
-  html.add(
-      "p", {{"class", "intro"}},
-      "All above is of the one with the longest window; of several side by side, of the one that "
-      "waits most for data.");
+  html.add("p", {{"class", "intro"}},
+           "The sections above show the trainer with the longest window. Of several in parallel, "
+           "they show the one that waits most for data.");
   {
     const HtmlTable table(
         html, {textColumn("trainer"), numberColumn("steps"), numberColumn("median"),
@@ -114,9 +113,9 @@ void trainersSection(Html& html, const Analysis& a) {
 void filesSection(Html& html, const Picture& picture) {
   if (picture.files.empty()) return;
   const auto section = html.open("section", {{"id", "files"}});
-  html.add("h2", "Files most waited for");
+  html.add("h2", "Files with the most waiting");
   html.add("p", {{"class", "intro"}},
-           "How many samples found a thread of the job blocked in the file.");
+           "Number of samples in which a thread of the job was blocked in the file.");
   {
     const HtmlTable table(html, {numberColumn("samples"), wideColumn(), textColumn("file"),
                                  numberColumn("size"), textColumn("file system")});

@@ -167,16 +167,16 @@ void timeSection(Html& html, const Analysis& a) {
   html.add("p", {{"class", "intro"}},
            a.breakdown.scope == "run"
                ? "Shares are " + scopeText(lineText(a.breakdown.loop)) + "."
-               : "Every nanosecond of the trainer's thread after warm-up has one owner. What it "
-                 "waited for is given to whoever owed the batch.");
+               : "All time of the trainer's thread after warm-up is assigned to one phase. Waits "
+                 "for a batch are assigned to the activity of the worker that made it.");
   bars(html, a.breakdown);
   legend(html, a.breakdown);
   phaseTable(html, a);
   lineTable(html, a);
   if (a.breakdown.hiddenWaitRatio.value_or(0) >= 0.005)
-    html.add("p", {{"class", "note"}},
-             percentText(*a.breakdown.hiddenWaitRatio) +
-                 " more waiting was hidden behind work of the device.");
+    html.add(
+        "p", {{"class", "note"}},
+        percentText(*a.breakdown.hiddenWaitRatio) + " more waiting was hidden behind device work.");
 }
 
 }  // namespace stallprof

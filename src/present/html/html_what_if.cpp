@@ -93,13 +93,13 @@ void whatIfSection(Html& html, const Analysis& a) {
   html.add("h2", "What if");
   {
     const auto intro = html.open("p", {{"class", "intro"}});
-    html.text("The pace each stage alone would allow, from CPU time as demand.");
+    html.text("The pace that each stage alone would allow, computed from CPU time.");
     if (a.steps.ratePerSecond)
       html.text(" The run's own pace is " + rateText(*a.steps.ratePerSecond, "steps") + ".");
     if (std::any_of(a.ceilings.begin(), a.ceilings.end(), [&](const Ceiling& c) {
           return c.stepsPerSecond > a.steps.ratePerSecond.value_or(0) * kLongestBar;
         }))
-      html.text(" The longest bars stand for five times that and more.");
+      html.text(" The longest bars are five times that and more.");
   }
   ceilings(html, a);
   changes(html, a);

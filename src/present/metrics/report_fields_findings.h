@@ -137,7 +137,7 @@ constexpr auto fieldsOf(const Tuned*) {
       field("change", [](const T& t) { return TextOrNull{t.change}; },
             {"that makes the setting that was compared, in the source"}),
       field("compared", [](const T& t) { return t.compared; },
-            {"of settings: the one that was run by turns with the program as it is"}),
+            {"of settings: the one that was run in alternation with the unchanged program"}),
       field("measured", &T::measured, {"what that gave: old by new step time"}),
       field("measured_low", &T::low), field("measured_high", &T::high),
       field("more_rss_bytes", &T::moreBytes,

@@ -88,17 +88,16 @@ std::string compareText(const Comparison& comparison, int width) {
   const bool steps = std::any_of(
       comparison.metrics.begin(), comparison.metrics.end(),
       [](const MetricComparison& m) { return m.path == "steps.time_ns.p50" && m.base && m.head; });
-  if (!steps) page.field("", 0, "No step time on at least one side: nothing was stepped there.");
+  if (!steps) page.field("", 0, "No step time on at least one side: no steps were recorded there.");
   for (const MetricComparison& m : comparison.metrics)
     if (m.path == "run.host.cores_usable" && m.base && m.head && *m.base != *m.head)
-      page.field("", 0, "The sides had different numbers of cores: they do not compare.");
-  page.field(
-      "", 0,
-      comparison.advisory()
-          ? "Advisory only: under two runs a side a change cannot be separated from the noise "
-            "between runs. Five a side are needed to decide."
-          : "Ratios are of geometric means over runs; intervals are Welch's on the log of "
-            "each run's number. An interval that holds 1.000x shows no change.");
+      page.field("", 0, "The sides had different numbers of cores: they are not comparable.");
+  page.field("", 0,
+             comparison.advisory()
+                 ? "Advisory only: with under two runs per side, a change cannot be separated from "
+                   "the noise between runs. A decision needs five per side."
+                 : "Ratios are of geometric means over runs; intervals are Welch's on the log of "
+                   "each run's number. An interval that contains 1.000x shows no change.");
   return page.text();
 }
 

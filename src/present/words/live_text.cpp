@@ -51,7 +51,7 @@ std::vector<std::string> shareLines(const Breakdown& b) {
     lines.push_back("  " + paddedTo(rows[i].name, 12) +
                     std::string(8 - std::min<std::size_t>(8, texts[i].size()), ' ') + texts[i] +
                     "  " + std::string(static_cast<std::size_t>(std::max(bars[i], 0)), '#'));
-  if (lines.empty()) lines.emplace_back("  where time goes is not known yet");
+  if (lines.empty()) lines.emplace_back("  phases are not known yet");
   return lines;
 }
 
@@ -75,7 +75,7 @@ std::string overheadText(const LiveView& view) {
 
 std::string stateText(const LiveView& view) {
   if (view.ended) return "ended";
-  return view.silent > kSilence ? "nothing new for " + durationText(view.silent) : "running";
+  return view.silent > kSilence ? "no new data for " + durationText(view.silent) : "running";
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ void findingHead(Page& page, const Finding& f) {
 // Its gain may differ: another part of the time goes.
 std::string changeOf(const Finding& before, const Finding& f) {
   const std::string gain = gainAndBasis(f.advice[0].predicted);
-  return "that of " + std::to_string(before.rank) + " (" + f.advice[0].id + ")" +
+  return "same as " + std::to_string(before.rank) + " (" + f.advice[0].id + ")" +
          (gain == gainAndBasis(before.advice[0].predicted) ? "" : "   [" + gain + "]");
 }
 

@@ -27,7 +27,7 @@ std::string comparedText(const Tuned& tuned) {
 std::string memoryText(const Tuned& tuned) {
   if (!tuned.moreBytes) return "memory " + std::string(kNotMeasuredText);
   return (*tuned.moreBytes < 0 ? "-" : "+") + bytesText(std::abs(*tuned.moreBytes)) +
-         " of memory at its peak, of all processes";
+         " of peak memory, of all processes";
 }
 
 }  // namespace
@@ -47,21 +47,21 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
   std::vector<std::string> lines;
   if (tuned.outcome == "failed" && tuned.compared > 0)
     return {"Not measured: " + settingText(tuned.settings[tuned.compared]) +
-            ", the fastest of the search, failed when it was run by turns with the program as it "
-            "is: " +
+            ", the fastest of the search, failed when it was run in alternation with the unchanged "
+            "program: " +
             tuned.why + "."};
   if (tuned.outcome == "failed") return {"Not measured: " + tuned.why + "."};
   if (tuned.outcome == "undecided" && tuned.compared == 0)
     return {"Not finished: of " +
             countOf(static_cast<std::int64_t>(tuned.settings.size()), "setting") +
-            " that ran none was run by turns with the program as it is."};
+            " that ran, none was run in alternation with the unchanged program."};
   if (tuned.outcome == "undecided")
     lines.push_back("Not decided: more runs (--max-runs) or longer ones (--for) may show whether " +
                     settingText(tuned.settings[tuned.compared]) +
-                    " is faster than the program as it is.");
+                    " is faster than the unchanged program.");
   else
-    lines.push_back("No number of workers helps: nothing that was tried is faster than " +
-                    settingText(tuned.settings[0]) + ", as it is" +
+    lines.push_back("No number of workers helps: no tried setting is faster than " +
+                    settingText(tuned.settings[0]) + ", the unchanged setting" +
                     (tuned.why.empty() ? "." : "; " + tuned.why + "."));
   if (tuned.compared > 0)
     lines.push_back("The best of the others, " + settingText(tuned.settings[tuned.compared]) +
@@ -70,7 +70,7 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
 }
 
 std::string tuningNote(const Tuned& tuned, std::size_t index) {
-  std::string note = index == 0 ? "as it is" : "";
+  std::string note = index == 0 ? "unchanged" : "";
   if (index == tuned.best() && tuned.outcome != "undecided" && tuned.outcome != "failed")
     note += note.empty() ? "best" : ", best";
   if (!tuned.settings[index].why.empty()) note = "failed";

@@ -58,13 +58,13 @@ std::string lossText(const std::string& name, std::uint64_t count) {
     std::string_view name, one, rest;
   };
   constexpr Words kWords[] = {
-      {"stacks_torn", "stack", " that moved"},
+      {"stacks_torn", "stack", " changed while read"},
       {"stacks_skipped", "stack", " left out"},
-      {"stacks_full", "stack", " past what a recording holds"},
+      {"stacks_full", "stack", " over the limit of a recording"},
       {"threads_skipped", "sample", " of threads left out"},
       {"tick_missed", "sample", " too late"},
-      {"short_lived", "process", " too short-lived to see"},
-      {"perf_lost", "native sample", " or births of tasks"},
+      {"short_lived", "process", " too short-lived to record"},
+      {"perf_lost", "native sample", " or task starts"},
       {"lives_full", "record", " of processes and threads past the first million"},
       {"ring_full", "event", " of the hook"}};
   const auto number = static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX));
@@ -105,8 +105,8 @@ std::string noVerdictReason(const NoVerdict& reason) {
              std::to_string(std::llround(reason.limit)) + " are needed";
     case NoVerdict::Why::kFewSamples:
       if (reason.value <= 0)
-        return "no stack of the training thread was seen, and without a loader nothing else says "
-               "what a step does";
+        return "no stack of the training thread was recorded, and without a loader there is no "
+               "other data on its steps";
       return "there are " + countOf(std::llround(reason.value), "sample") +
              " of the training thread, and " + std::to_string(std::llround(reason.limit)) +
              " are needed to classify its own code";
@@ -120,7 +120,7 @@ std::string noVerdictReason(const NoVerdict& reason) {
     case NoVerdict::Why::kUnclear:
       break;
   }
-  return "the evidence does not single out a cause";
+  return "the evidence does not identify one cause";
 }
 
 std::string commandText(const RunInfo& run) {
@@ -152,16 +152,17 @@ std::vector<std::string> warnings(const Analysis& a) {
   std::vector<std::string> out;
   if (!a.run.ended)
     out.push_back(
-        "The recording has no end: the run is still going, or the recorder was cut off. "
-        "All that was recorded counts.");
+        "The recording has no end: the run continues, or the recorder was killed. The report "
+        "covers all recorded data.");
   std::string damage;
   for (const char* name : {"frame_torn", "frame_damaged", "segment_missing"})
     if (const std::uint64_t n = lost(a, name); n != 0)
       damage += (damage.empty() ? "" : ", ") + std::string(name) + " " +
                 countText(static_cast<std::int64_t>(n));
-  if (!damage.empty()) out.push_back("Damaged recording (" + damage + "): the rest of it counts.");
+  if (!damage.empty())
+    out.push_back("Damaged recording (" + damage + "): the report covers the rest.");
   if (lost(a, "disk_full") + lost(a, "write_error") != 0)
-    out.push_back("The recording has gaps: its disk refused writes for a while.");
+    out.push_back("The recording has gaps: for some time, writes to its disk failed.");
   if (a.run.exitSignal)
     out.push_back("The command was ended by signal " + std::to_string(*a.run.exitSignal) + ".");
   else if (a.run.exitCode.value_or(0) != 0)
@@ -216,8 +217,8 @@ std::string verdictText(const Analysis& a) {
       break;
   }
   return parts.headline + sure +
-         (parts.secondAlike ? ": findings 1 and 2 weigh about the same. 1" : "") + reason + "." +
-         (parts.gain.empty() ? "" : " " + parts.gain);
+         (parts.secondAlike ? ": findings 1 and 2 have about the same weight. 1" : "") + reason +
+         "." + (parts.gain.empty() ? "" : " " + parts.gain);
 }
 
 std::string slowdownText(const Slowdown& slowdown) {
@@ -233,7 +234,7 @@ std::vector<std::string> captureParts(const Analysis& a) {
   if (a.steps.count > 0) {
     const std::int64_t warm = std::max<std::int64_t>(0, a.steps.count - a.steps.windowCount);
     parts.push_back(countOf(a.steps.count, "step") + ", " + countText(a.steps.windowCount) +
-                    " in the window (" + countText(warm) + " warm-up apart), " +
+                    " in the window (" + countText(warm) + " warm-up excluded), " +
                     why(a.steps.source.value_or("an unknown source")));
   }
   parts.push_back(a.coverage.recorderCpuRatio

@@ -35,8 +35,8 @@ void addTimes(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
     };
     line("busy", 0,
          {{"kernels", d.time->kernels, ""},
-          {"nothing but copies", d.time->copies, ""},
-          {"nothing but collectives", d.time->collectives, ""}});
+          {"only copies", d.time->copies, ""},
+          {"only collectives", d.time->collectives, ""}});
     line("idle", 1, idleParts(*d.idle));
   }
   if (info.devices.size() > kMaxNamed)
@@ -82,7 +82,7 @@ void addState(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
   part("tensor cores", d.tensorActive);
   if (d.powerWatts) line.parts.push_back(numberText(*d.powerWatts) + " W");
   if (d.clockMhz) line.parts.push_back(numberText(*d.clockMhz) + " MHz");
-  if (d.throttled.value_or(0) >= kWorthShowing) part("held down", d.throttled);
+  if (d.throttled.value_or(0) >= kWorthShowing) part("throttled", d.throttled);
   if (!line.parts.empty()) lines.push_back(std::move(line));
 }
 
@@ -94,9 +94,9 @@ std::vector<IdlePart> idleParts(const DeviceInfo::IdleRatio& i) {
                                  {"data: load", i.load, "load"},
                                  {"data: unknown", i.unknown, "unknown"},
                                  {"copying from the host", i.copy, "copy"},
-                                 {"after a wait for it", i.sync, "sync"},
+                                 {"after a sync", i.sync, "sync"},
                                  {"launching", i.launch, "launch"},
-                                 {"the host's own work", i.host, "host"},
+                                 {"other host work", i.host, "host"},
                                  {"collectives", i.comm, "comm"},
                                  {"checkpoint", i.checkpoint, "checkpoint"},
                                  {"evaluation", i.evaluation, "evaluation"},

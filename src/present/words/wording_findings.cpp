@@ -139,7 +139,7 @@ std::string tieText(const Analysis& a) {
   for (const int rank : a.verdict.tied)
     tied += (tied.empty() ? "" : " and ") + std::to_string(rank);
   return tied.empty() ? ""
-                      : tied + " are tied: their gains, weighed by confidence, are within 10 %";
+                      : tied + " are tied: their gains, weighted by confidence, are within 10 %";
 }
 
 std::string adviceText(const Advice& advice) {

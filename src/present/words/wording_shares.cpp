@@ -36,8 +36,8 @@ std::vector<ShareRow> phaseShares(const Breakdown& b) {
   add(shares, "sync", '#', p.sync, "wait for the device");
   add(shares, "comm", '#', p.comm, "wait for other ranks");
   add(shares, "periodic", '#', p.periodic, "checkpoint, evaluation, logging");
-  add(shares, "other", '#', p.other, "trainer time that no rule claims", true);
-  add(shares, "unknown", '#', p.unknown, "waiting that nobody claims", true);
+  add(shares, "other", '#', p.other, "trainer time matched by no rule", true);
+  add(shares, "unknown", '#', p.unknown, "waiting with unknown cause", true);
   return shares;
 }
 

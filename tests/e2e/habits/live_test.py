@@ -98,7 +98,7 @@ class Live(unittest.TestCase):
         os.kill(recorder, signal.SIGKILL)
         done = self.top(self.recording)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("nothing new for", done.stdout.splitlines()[-1])
+        self.assertIn("no new data for", done.stdout.splitlines()[-1])
 
     def test_a_terminal_is_given_back_as_it_was(self):
         self.start(120)

@@ -95,7 +95,7 @@ class Overrides(Case):
         self.assertEqual(report["run"]["loaders"][0]["num_workers"], 2)
         text = subprocess.check_output([STALLPROF, "report", recording]).decode()
         self.assertIn("num_workers 0 -> 2 at train.py:62", " ".join(text.split()))
-        self.assertIn("seed of its own", " ".join(text.split()))
+        self.assertIn("its own seed", " ".join(text.split()))
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ TEST_CASE("advice that its finding does not offer keeps its text") {
 TEST_CASE("the advice to a thread that works all the time does not suspect a wait") {
   Analysis a = one("compute.cpu_bound", "faster_compute", {"code", "model", "", "its own work"});
   a.run.loaders.clear();
-  CHECK(advised(a).text.find("No wait") == 0);
+  CHECK(advised(a).text.find("There is no wait") == 0);
 }
 
 TEST_CASE("no command, no verify line; no loader, no diff") {

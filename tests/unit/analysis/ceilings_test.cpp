@@ -43,7 +43,7 @@ TEST_CASE(
   Facts f = factsOf(twoWorkers());
   CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "4 usable cores");
   f.run.besideCpuRatio = 0.25;
-  CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "3 usable cores, the rest is in use");
+  CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "3 usable cores, other cores in use");
 }
 
 TEST_CASE("a lock that holds batches up makes the ceiling one of transform") {
@@ -79,7 +79,7 @@ TEST_CASE("the workers of a zipped loader are a ceiling, and bound what the othe
   f.trainer.zipped = {{.loader = 1, .workers = 3, .making = ms(54 * steps)}};
   const Judgement j = f.judge();
   const auto zipped = std::find_if(j.ceilings.begin(), j.ceilings.end(), [](const Ceiling& c) {
-    return c.limitedBy == "3 workers of another loader, whose batches the step takes, too";
+    return c.limitedBy == "3 workers of another loader, which the step uses, too";
   });
   REQUIRE(zipped != j.ceilings.end());
   CHECK(zipped->stage == "transform");
@@ -106,7 +106,7 @@ TEST_CASE("of two loaders that hold a step up alike both get more workers") {
   REQUIRE(more);
   CHECK(more->predicted.basis == Basis::kAssumed);
   CHECK(*more->predicted.speedup > 1.4);
-  CHECK(more->risk.starts_with("the same for the loader that is zipped with it"));
+  CHECK(more->risk.starts_with("make the same change for the loader that is zipped with it"));
 }
 
 TEST_CASE("loaders that are made again for each epoch are one, and iterators at a time several") {

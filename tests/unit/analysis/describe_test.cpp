@@ -56,7 +56,7 @@ TEST_CASE("a window that is a small part of the run is said to be") {
   facts.windowBegin = 841s;
   facts.windowEnd = 891s;
   CHECK(outsideWindow(trace, facts, run) ==
-        "The window of steps is 6 % of the run: 14 min 0 s before it and 10 s behind it are in no "
+        "The window of steps is 6 % of the run: 14 min 0 s before it and 10 s after it are in no "
         "share.");
   facts.windowBegin = 401s;
   CHECK(outsideWindow(trace, facts, run).empty());

@@ -222,7 +222,7 @@ TEST_CASE("short gaps are of the waits where the host would keep ahead without t
   const Finding* f = find(j, "compute.sync_points");
   REQUIRE(f);
   CHECK(std::abs(f->shareRatio - 0.14) < 0.01);
-  CHECK(says(*f, "without these waits the training thread has work for 33 % of the time at most"));
+  CHECK(says(*f, "without these waits the training thread works at most 33 % of the time"));
   CHECK(find(j, "compute.launch_bound") == nullptr);
   // A host that is late by itself stays so.
   const Device slow{.kernels = 3, .sync = 0.5, .launch = 6.5, .syncs = 20, .waits = 1};
@@ -312,7 +312,7 @@ TEST_CASE("kernels that fill less than half of the device are too small") {
   const Judgement j = f.judge();
   found = find(j, "compute.underfilled");
   REQUIRE(found);
-  CHECK(says(*found, "20 % of its multiprocessors"));
+  CHECK(says(*found, "20 % of the multiprocessors"));
   CHECK(adviceIn(*found, "larger_batch") == nullptr);  // nothing is known of its memory
   f.trainer.device.gauges.push_back(gauge(f, 0.9));
   const Judgement roomy = f.judge();
@@ -338,7 +338,7 @@ TEST_CASE("without a timeline no confidence is above medium, and the report says
   CHECK(j.verdict.confidence == Confidence::kMedium);
   for (const Finding& one : j.findings) CHECK(one.confidence <= Confidence::kMedium);
   CHECK(std::any_of(j.notMeasured.begin(), j.notMeasured.end(), [](const std::string& line) {
-    return line.find("when the device was busy") != std::string::npos;
+    return line.find("busy times of the device") != std::string::npos;
   }));
   // Seen from outside, and alone on the device: 60 % busy leaves a factor of 1.67 at the most.
   f.trainer.device.gauges.push_back(gauge(f, 0.6));

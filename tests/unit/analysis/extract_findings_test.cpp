@@ -32,7 +32,7 @@ TEST_CASE("files are small where native samples open them for longer than they r
   const Judgement opened = sampled(15, 9);
   const Finding* f = find(opened, "extract.small_files");
   REQUIRE(f);
-  CHECK(says(*f, "of 24 native samples in file calls 63 %"));
+  CHECK(says(*f, "of 24 native samples in file calls, 63 %"));
   CHECK_FALSE(find(sampled(9, 15), "extract.small_files"));
   CHECK_FALSE(find(sampled(10, 5), "extract.small_files"));  // too few to know
 }

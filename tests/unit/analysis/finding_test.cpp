@@ -272,7 +272,7 @@ TEST_CASE("what limits a run's figures and is no finding is a caveat") {
   f.run.stealRatio = 0.1;
   CHECK(f.judge().caveats.at(0) ==
         "The hypervisor took 10 % of the CPUs that this run may use (steal): intervals are widened "
-        "by as much.");
+        "by this share.");
   f.run.jobCpuRatio = 0.3;  // cores were idle: nothing was widened
   CHECK(f.judge().caveats.at(0) ==
         "The hypervisor took 10 % of the CPUs that this run may use (steal).");

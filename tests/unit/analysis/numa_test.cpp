@@ -123,5 +123,5 @@ TEST_CASE("nodes are a caveat where the way between them takes time, or may") {
   CHECK(judged(0.9, 0.2, 5).judge().caveats.at(0) ==
         "Workers spent 90 % of their CPU time on another NUMA node than the trainer: receiving "
         "those batches took 20 % of the time more than batches from its own node.");
-  CHECK(judged(0.9, {}, 5).judge().caveats.at(0).find("is not known") != std::string::npos);
+  CHECK(judged(0.9, {}, 5).judge().caveats.at(0).find("is unknown") != std::string::npos);
 }

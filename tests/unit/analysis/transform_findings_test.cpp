@@ -326,13 +326,13 @@ TEST_CASE("no workers are added where pages are swapped") {
   f.run.cgroupHeadroom = 3'000'000'000;
   CHECK(risk().ends_with("; 3 GB free of the container's limit"));
   f.run.memoryPressureRatio = 0.2;  // perhaps another's
-  CHECK(risk().ends_with("; the host is short of memory already"));
+  CHECK(risk().ends_with("; the host is already short of memory"));
   f.run.majorFaultsPerSecond = 50;  // perhaps of its data
-  CHECK(risk().ends_with("; the host is short of memory already"));
+  CHECK(risk().ends_with("; the host is already short of memory"));
   f.run.swapPagesPerSecond = 50;
   CHECK(risk() == "not offered");
   f.run.majorFaultsPerSecond = 0;  // whoever it is whose pages are swapped, it is not this job
-  CHECK(risk().ends_with("; the host is short of memory already"));
+  CHECK(risk().ends_with("; the host is already short of memory"));
   f.run.memoryTotal = 100'000'000'000;  // 8 % of it is available
   CHECK(risk() == "not offered");
 }

@@ -314,10 +314,10 @@ TEST_CASE("what tune found is read as it was written, and shown beside the same 
   const auto lines = tuningLines(*a.tuned);
   CHECK(lines[0] ==
         "/home/u/train.py:30  DataLoader(..., num_workers=0 -> 2, persistent_workers=True)");
-  CHECK(lines[1].ends_with("as fast, +500 MB of memory at its peak, of all processes."));
+  CHECK(lines[1].ends_with("as fast, +500 MB of peak memory, of all processes."));
   CHECK(lines[3] == "workers  prefetch  threads  steps/s  predicted");
   CHECK(lines[4] ==
-        "      0         -    as is       10          -  ############              as it is");
+        "      0         -    as is       10          -  ############              unchanged");
   CHECK(lines[5] ==
         "      2         2        1       20         19  ########################  best");
   CHECK(lines[6].ends_with("failed"));
@@ -331,8 +331,8 @@ TEST_CASE("where nothing is faster tune says so, and why") {
   const auto lines = tuningSummary(found);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] ==
-        "No number of workers helps: nothing that was tried is faster than num_workers=0, as it "
-        "is; the step alone is the limit.");
+        "No number of workers helps: no tried setting is faster than num_workers=0, the unchanged "
+        "setting; the step alone is the limit.");
   CHECK(
       lines[1].starts_with("The best of the others, num_workers=2, prefetch_factor=2, 1 thread: "
                            "no gain: 1.00x"));
@@ -350,9 +350,9 @@ TEST_CASE(
   REQUIRE(lines.size() == 1);
   CHECK(lines[0] ==
         "Not measured: num_workers=2, prefetch_factor=2, 1 thread, the fastest of the search, "
-        "failed when it was run by turns with the program as it is: tune-best was ended by signal "
-        "9.");
-  CHECK(tuningNote(found, 0) == "as it is");
+        "failed when it was run in alternation with the unchanged program: tune-best was ended by "
+        "signal 9.");
+  CHECK(tuningNote(found, 0) == "unchanged");
 }
 
 TEST_CASE("ceilings are of the newest trial that has runs of the program as it is") {

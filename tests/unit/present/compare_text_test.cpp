@@ -45,7 +45,7 @@ TEST_CASE("a number that a side lacks is not measured, not zero") {
 TEST_CASE("a comparison of different machines says so") {
   RunNumbers bigger = run(270e6, 0.06);
   bigger["run.host.cores_usable"] = 64;
-  CHECK_THAT(compared({run(408e6, 0.38)}, {bigger}), Catch::Contains("they do not compare"));
+  CHECK_THAT(compared({run(408e6, 0.38)}, {bigger}), Catch::Contains("they are not comparable"));
 }
 
 }  // namespace stallprof

@@ -53,8 +53,8 @@ TEST_CASE("what is not known is said, and silence and the end are") {
   view.recorderCpuRatio = -1;
   view.silent = 7s;
   const std::string text = screenOf(samples::nothing(), view);
-  for (const char* part : {"no steps seen", "where time goes is not known yet", "none found",
-                           "recorder not known yet", "nothing new for 7 s"})
+  for (const char* part : {"no steps seen", "phases are not known yet", "none found",
+                           "recorder not known yet", "no new data for 7 s"})
     CHECK(missing(text, part) == "");
   view.ended = true;
   CHECK(missing(screenOf(samples::nothing(), view), ", ended") == "");

@@ -110,7 +110,7 @@ TEST_CASE("what was lost is said in words, beside a recording of any name") {
   PresentOptions options = wide(100);
   options.recording = "/scratch/me/experiments/train_classifier.stallprof";
   const std::string text = reportText(a, options);
-  CHECK(contains(text, "33 stacks that moved"));
+  CHECK(contains(text, "33 stacks changed while read"));
   CHECK(contains(text, "1 stack left out"));
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("no verdict comes with its reason") {
               "data takes 14 % of the time, and no one change is predicted to gain 5 %"));
   a.verdict.withheld = NoVerdict{NoVerdict::Why::kFewSteps, 19, 20};
   CHECK(contains(reportHtml(a, {}), "Because there are 19 steps, and 20 are needed."));
-  CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not single out a cause"));
+  CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not identify one cause"));
 }
 
 TEST_CASE("an unfinished, damaged or failed run is named above the verdict") {
@@ -391,13 +391,13 @@ TEST_CASE(
       ++n;
     return n;
   };
-  CHECK(contains(text, "   change    that of 1 (" + a.findings[0].advice[0].id + ")"));
+  CHECK(contains(text, "   change    same as 1 (" + a.findings[0].advice[0].id + ")"));
   CHECK(count("   check  ") == 1);
-  CHECK(!contains(text, "that of 1 (" + a.findings[0].advice[0].id + ")   ["));
+  CHECK(!contains(text, "same as 1 (" + a.findings[0].advice[0].id + ")   ["));
   CHECK(contains(text, "Risk: workers wait longer"));
   a.findings[1].advice[0].predicted.high = 9;
   CHECK(contains(reportText(a, wide(100)),
-                 "that of 1 (" + a.findings[0].advice[0].id + ")   [1.42x - 9.00x]"));
+                 "same as 1 (" + a.findings[0].advice[0].id + ")   [1.42x - 9.00x]"));
   a.findings[1].advice[0].change.to = "another number";
   CHECK(!contains(reportText(a, wide(100)), "that of 1"));
 }

@@ -209,7 +209,7 @@ inline Tuned aTuned() {
   tuned.where = at("train.py", 88);
   tuned.settings = {{2, 2, {}, 3.91, 3.91, 2'100'000'000, ""},
                     {4, 2, {}, 5.2, 5.6, 2'900'000'000, ""},
-                    {6, 2, {}, {}, {}, {}, "tune-3 gave no steps and was ended by signal 9"},
+                    {6, 2, {}, {}, {}, {}, "tune-3 made no steps and was ended by signal 9"},
                     {4, 4, 1, 5.3, {}, 2'950'000'000, ""}};
   tuned.compared = 1;
   tuned.measured = 1.32;

@@ -8,11 +8,11 @@
 namespace stallprof {
 namespace {
 
-const AdviceDefinition kOverlapCollectives = deviceAdvice(
-    "overlap_collectives",
-    "Hide the collectives behind the backward pass: DistributedDataParallel with larger "
-    "buckets (bucket_cap_mb), gradients in bf16 (a communication hook), or fewer of them "
-    "(accumulate gradients under no_sync()).");
+const AdviceDefinition kOverlapCollectives =
+    deviceAdvice("overlap_collectives",
+                 "Overlap the collectives with the backward pass: DistributedDataParallel with "
+                 "larger buckets (bucket_cap_mb), gradients in bf16 (a communication hook), or "
+                 "fewer collectives (accumulate gradients under no_sync()).");
 
 // From NCCL's own NVTX ranges in the window: how often each collective was called, and the sizes
 // of its messages.
@@ -46,31 +46,31 @@ Maybe<Finding> collectiveBound(const Evidence& e) {
   if (!e.device.timeline || share <= kNotable) return {};
   const RankFacts* last = lastToArrive(e);
   if (last && last->process != e.trainer.process) return {};  // that is comm.straggler_rank
-  Finding f =
-      deviceFinding(e, share, "The device runs nothing but collectives for a part of each step");
+  Finding f = deviceFinding(e, share, "The device runs only collectives for part of each step");
   f.confidence = lowered(f.confidence);  // their time holds the wait for the other ranks
-  addEvidence(f, "nothing but collectives on the device {} of the time", {ratioWord(share)});
+  addEvidence(f, "the device runs only collectives {} of the time", {ratioWord(share)});
   if (const std::size_t ranks = e.run.balance.ranks.size(); ranks > 1)
     addEvidence(f, "{} on this host", {countWord(static_cast<std::int64_t>(ranks), "rank")}, {});
-  addEvidence(f, "that time includes waiting for the rank that comes last");
+  addEvidence(f, "that time includes waiting for the last rank");
   addMessagesEvidence(e, f);
   return withAdvice(
-      f, {adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
-                   predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
-                                {share, 0, share}, "half of this time, at most all, is hidden"),
-                   "larger buckets and accumulated gradients take memory")});
+      f, {adviceOf(
+             kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
+             predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
+                          {share, 0, share}, "half of this time is overlapped, at most all of it"),
+             "larger buckets and accumulated gradients need memory")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kCollectiveBound(
     "comm.collective_bound", collectiveBound, offers(kOverlapCollectives),
-    {.cause = R"(Ranks spend their time in collectives that nothing hides.)",
-     .rule = R"(over 5 % of the traced time the device runs nothing but collectives (and copies
-  beside them).)",
+    {.cause = R"(Ranks spend time in collectives that no other work overlaps.)",
+     .rule =
+         R"(over 5 % of the traced time the device runs only collectives, or collectives and copies.)",
      .fixes = R"(- Overlap with the backward pass, larger buckets, compression.
 - Faster links between hosts.)",
-     .wrong = R"(a collective's time holds the wait for the rank that comes last. Ranks of
-  one recording are compared (comm.straggler_rank); those on other hosts are not seen.)"});
+     .wrong = R"(the time of a collective includes the wait for the last rank. Ranks of one
+  recording are compared (comm.straggler_rank). Ranks on other hosts are not visible.)"});
 
 }  // namespace stallprof

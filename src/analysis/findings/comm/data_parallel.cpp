@@ -7,10 +7,10 @@ namespace {
 
 constexpr std::string_view kScatter = "torch.data_parallel";  // rule of classify/rules/torch.toml
 
-const AdviceDefinition kOneProcessADevice = deviceAdvice(
-    "one_process_a_device",
-    "Replace DataParallel by DistributedDataParallel, one process a device, started with "
-    "torchrun: one process's Python then drives one device.");
+const AdviceDefinition kOneProcessADevice =
+    deviceAdvice("one_process_a_device",
+                 "Replace DataParallel by DistributedDataParallel with one process per device, "
+                 "started with torchrun. The Python code of each process then drives one device.");
 
 Maybe<Finding> dataParallel(const Evidence& e) {
   if (e.device.devices < 2) return {};
@@ -26,21 +26,23 @@ Maybe<Finding> dataParallel(const Evidence& e) {
   f.confidence = Confidence::kLow;
   addEvidence(f, "{} in one process",
               {countWord(static_cast<std::int64_t>(e.device.devices), "device")}, {});
-  addEvidence(f, "scattering and gathering take {} of the samples", {ratioWord(samples / all)});
+  addEvidence(f, "{} of the samples are in scattering and gathering", {ratioWord(samples / all)});
   return withAdvice(
-      f, {adviceOf(kOneProcessADevice, {"code", "model", "DataParallel", "DistributedDataParallel"},
-                   {}, "each process has its own loader: divide num_workers among them")});
+      f, {adviceOf(
+             kOneProcessADevice, {"code", "model", "DataParallel", "DistributedDataParallel"}, {},
+             "each process has its own loader: divide num_workers by the number of processes")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kDataParallel(
     "comm.data_parallel", dataParallel, offers(kOneProcessADevice),
-    {.cause = R"(DataParallel drives several devices from one process, which becomes the limit.)",
+    {.cause =
+         R"(DataParallel drives several devices from one process. This process then limits the pace.)",
      .rule =
-         R"(one process works on more than one device, and samples of the training thread found
-  torch.nn.DataParallel scattering or gathering.)",
-     .fixes = R"(- DistributedDataParallel: one process a device.)",
-     .wrong = R"(the model is so large that compute hides it.)"});
+         R"(one process uses more than one device, and samples of the training thread are in
+  scattering or gathering of torch.nn.DataParallel.)",
+     .fixes = R"(- DistributedDataParallel: one process per device.)",
+     .wrong = R"(the model is so large that its compute time hides this cost.)"});
 
 }  // namespace stallprof

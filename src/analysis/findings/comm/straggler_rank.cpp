@@ -7,10 +7,10 @@
 namespace stallprof {
 namespace {
 
-const AdviceDefinition kEvenOutTheRanks = deviceAdvice(
-    "even_out_the_ranks",
-    "Profile that process alone: its batches (bucket by length, even shards), its device's "
-    "clocks, its cores. The others wait for it in every step.");
+const AdviceDefinition kEvenOutTheRanks =
+    deviceAdvice("even_out_the_ranks",
+                 "Profile that process alone: its batches (bucket by length, even shards), its "
+                 "device's clocks, its cores. The other ranks wait for it in every step.");
 
 Maybe<Finding> stragglerRank(const Evidence& e) {
   const RankFacts* last = lastToArrive(e);
@@ -30,10 +30,9 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
   }
   const double share = (own ? others : mine) - last->collectives;
   if (share <= kNotable) return {};
-  Finding f =
-      deviceFinding(e, share,
-                    own ? "This rank comes last to the collectives, the others wait for it"
-                        : "One rank comes last to the collectives, and the others wait for it");
+  Finding f = deviceFinding(e, share,
+                            own ? "This rank is last to enter collectives; the others wait for it"
+                                : "One rank is last to enter collectives; the others wait for it");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f, "{} spends {} of its time in collectives, {}{}",
               {textWord(nameOfRank(e, last->process)), ratioWord(last->collectives),
@@ -49,25 +48,29 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
   const auto saved = [&](double part) {
     return e.device.timeline ? Saved{part * share, 0, part * share} : Saved{part * share, 0, 0};
   };
-  return withAdvice(f,
-                    {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
-                              predictSaved(e, saved(0.7), saved(0.1), saved(1),
-                                           "seven tenths of the difference, at most all, goes"))});
+  return withAdvice(
+      f, {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
+                   predictSaved(e, saved(0.7), saved(0.1), saved(1),
+                                "seven tenths of the difference is removed, at most all of it"))});
 }
 
 }  // namespace
 
 extern const FindingDefinition kStragglerRank(
     "comm.straggler_rank", stragglerRank, offers(kEvenOutTheRanks),
-    {.cause = R"(One rank comes last to the collectives: every step waits for it.)",
-     .rule = R"(of the ranks in one recording, one spends less than half as much of its time in
-  collectives as each of the others, by 5 % of the window or more: they wait in theirs for it. With
-  a device that is the time it ran nothing else, without one the samples that found the thread in a
-  collective, or blocked in backward with no thread of its process at work; where those are under
-  30, how much longer than the least its thread was blocked in its steps. Without a device, less
-  than four fifths are enough, if it is 5 % of the window beyond chance and no turns are seen.)",
+    {.cause = R"(One rank is last to enter the collectives. Every step waits for it.)",
+     .rule =
+         R"(one rank of a recording spends less than half as much time in collectives as each other
+  rank, by 5 % of the window or more. The others wait for it. How time in collectives is measured:
+  - with a device: the time in which it ran only collectives;
+  - without a device: samples of the thread in a collective, or blocked in backward while no thread
+    of its process works;
+  - with under 30 of these samples: the blocked time in its steps above the minimum.
+  Without a device, less than four fifths are enough, if the difference exceeds chance by 5 % of the
+  window and the ranks do not alternate.)",
      .fixes = R"(- Profile that rank alone: its batches, its device's clocks, its cores.
 - Even shards.)",
-     .wrong = R"(ranks take turns, or the slow one is on another host.)"});
+     .wrong =
+         R"(different ranks are late in different steps, or the slow rank is on another host.)"});
 
 }  // namespace stallprof

@@ -12,22 +12,22 @@ constexpr double kMuchAfter = 0.10;  // of the training thread's time
 
 const AdviceDefinition kRarerExtras{
     "rarer_extras", {}, [](const AdviceContext& c) {
-      return "Do less of it after each update" + atLine(c.finding.where) +
-             ": metrics every N steps, averages and copies of the model by one operator for all "
-             "parameters (torch._foreach_*, averaged in place), values kept as tensors until they "
-             "are read together.";
+      return "Do less work after each update" + atLine(c.finding.where) +
+             ": compute metrics every N steps, average or copy the model with one operator for all "
+             "parameters (torch._foreach_*, in place), and keep values as tensors until you read "
+             "them together.";
     }};
 
 Maybe<Finding> afterUpdate(const Evidence& e) {
   Maybe<Finding> f = sampledOverhead(e, OverheadKind::kAfterUpdate, kMuchAfter,
-                                     "Code after the update of the model holds up the next step",
-                                     "{} of the time lies below the optimizer's step in the loop, "
-                                     "and is no saving, evaluating or logging that a rule knows");
+                                     "Code after the model update delays the next step",
+                                     "{} of the time is at lines after the optimizer step, outside "
+                                     "of known saving, evaluation and logging");
   if (!f) return {};
   f->confidence = std::min(f->confidence, Confidence::kMedium);  // by its place alone
   return withAdvice(*f, {adviceOf(kRarerExtras, {"code", "after the update", "each step", "rarer"},
                                   withoutHalf(e, f->shareRatio),
-                                  "coarser metrics, where they are made less often")});
+                                  "metrics that are computed less often are coarser")});
 }
 
 }  // namespace
@@ -35,16 +35,16 @@ Maybe<Finding> afterUpdate(const Evidence& e) {
 extern const FindingDefinition kAfterUpdate(
     "compute.after_update", afterUpdate, offers(kRarerExtras),
     within("compute.python_overhead", "compute.small_ops"),
-    {.cause = R"(Each step does more than the model needs: once the optimizer has stepped, the loop
-  goes on with metrics, averages or copies of the model before it takes the next batch.)",
-     .rule = R"(over 10 % of the samples of the training thread (at the low end of a 90 %
-  interval) are compute at lines below the last one that runs backward or the optimizer, in
-  a function where the optimizer steps.)",
-     .fixes = R"(- Metrics and copies every N steps, not at each.
+    {.cause =
+         R"(Each step does more work than the model needs. After the optimizer step, the loop computes
+  metrics, averages or copies of the model before it gets the next batch.)",
+     .rule = R"(over 10 % of the training thread's samples (at the low end of a 90 % interval) are
+  compute at lines below the last line that runs backward or the optimizer. The function at these
+  lines also runs the optimizer step.)",
+     .fixes = R"(- Metrics and copies every N steps, not in each step.
 - One operator for all parameters instead of a loop over them.
-- Values kept as tensors, read together.)",
-     .wrong = R"(the loop prepares its next batch there, by code that no rule knows: make
-  it ahead instead. An average of the weights that the method needs can only be made
-  cheaper.)"});
+- Keep values as tensors, and read them together.)",
+     .wrong = R"(the loop prepares its next batch there, in code that no rule matches: prepare it
+  ahead of time instead. An average of the weights that the method needs can only be made cheaper.)"});
 
 }  // namespace stallprof

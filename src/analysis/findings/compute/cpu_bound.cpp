@@ -15,16 +15,16 @@ constexpr double kIdle = 0.8, kOneThread = 1.2;  // cores
 
 std::string fasterComputeText(const AdviceContext& c) {
   if (!c.advice.change.to.empty())
-    return "No wait is to be taken off: what takes the time is the thread's own work" +
+    return "There is no wait to remove. The time is the thread's own work" +
            std::string(c.analysis.functions.empty() ? "" : ", in the functions of this report") +
            ". A faster device, lower precision" + alsoCompile(c) +
-           " or a smaller model; and where that work makes data, let a thread or a process make it "
-           "ahead.";
+           " or a smaller model can help. If that work makes data, let a thread or a process make "
+           "it ahead of time.";
   if (c.analysis.run.loaders.empty())
-    return "Check first whether the step waits for data of its own making: no loader was seen, so "
-           "such a wait is inside the step.";
-  return "Leave the loader alone: no change of it is predicted to gain 5 %. What is left is the "
-         "step itself: a faster device, lower precision" +
+    return "First check whether the step waits for data that it makes itself. No loader was "
+           "detected, so such a wait is inside the step.";
+  return "Do not change the loader: no change to it is predicted to gain 5 %. Improve the step "
+         "itself: a faster device, lower precision" +
          alsoCompile(c) + ", or a smaller model.";
 }
 
@@ -39,8 +39,8 @@ const AdviceDefinition kMoreThreads{
                      : "Try OMP_NUM_THREADS=" + change.to +
                            (mayBeTorch(frameworkOf(c)) ? ", or torch.set_num_threads()" : "") +
                            ": the environment has 1") +
-             ", and cores are idle while the step computes. What that gains depends on how large "
-             "its operators are.";
+             ", and cores are idle while the step computes. The gain depends on the size of its "
+             "operators.";
     }};
 
 // The program, or else the environment, wants the step computed on one thread.
@@ -60,7 +60,7 @@ Maybe<Advice> moreThreads(const Evidence& e) {
       kMoreThreads,
       {called ? "code" : "env", called ? std::string(SettingChanged::kThreads) : "OMP_NUM_THREADS",
        "1", std::to_string(more)},
-      {}, "several ranks, or workers, want cores of their own");
+      {}, "several ranks, or workers, need their own cores");
 }
 
 // Blocked beside data and periodic work: asleep, or waiting for what nothing names. A device's work
@@ -92,18 +92,17 @@ void addBlockedEvidence(Finding& f, const Evidence& e) {
   if (e.loader)
     addEvidence(f, "waits for data {} of the time", {ratioWord(e.wait)});
   else if (e.trainerBlockedKnown && e.trainerBlocked <= kLittleWait)
-    addEvidence(f, "no loader was seen; the thread was blocked {} of the time",
+    addEvidence(f, "no loader was detected; the thread was blocked {} of the time",
                 {ratioWord(e.trainerBlocked)});
   else if (e.trainerBlockedKnown)
     addEvidence(f,
-                "no loader was seen: the {} of the time that the thread was blocked may be a wait "
+                "no loader was detected: the thread was blocked {} of the time, possibly waiting "
                 "for data or a device",
                 {ratioWord(e.trainerBlocked)});
   if (const double blocked = blockedBeside(e); e.loader && blocked > kBlocked)
-    addEvidence(f,
-                "its thread does not work {} of the time beside that: asleep, or waiting for a "
-                "lock or another process",
-                {ratioWord(blocked)});
+    addEvidence(
+        f, "in addition, the thread sleeps or waits for a lock or another process {} of the time",
+        {ratioWord(blocked)});
 }
 
 // The line of a loop without a known loader that takes most of its time, where one does.
@@ -124,15 +123,15 @@ void addMainLine(Finding& f, const Evidence& e) {
 
 Maybe<Finding> cpuBound(const Evidence& e) {
   if (e.device.bound()) return {};
-  Finding f = findingOf(e, e.compute, "The training step itself sets the pace");
+  Finding f = findingOf(e, e.compute, "The training step itself limits the pace");
   f.confidence = ownTimeConfidence(e);
   if (e.perStep > 0)
-    addEvidence(f, "computes {} of {} a step",
+    addEvidence(f, "computes {} of {} per step",
                 {timeWord(e.compute * e.perStep), timeWord(e.perStep)}, ratioWord(e.compute));
   else
     addEvidence(f, "computes {} of the time", {ratioWord(e.compute)});
   if (const double named = e.trainer.native.named; named > kLittleWait)
-    addEvidence(f, "{} of the time is data or compute by its functions' names or loops alone",
+    addEvidence(f, "{} of the time is data or compute only by function names or loops",
                 {ratioWord(named)});
   addBlockedEvidence(f, e);
   if (e.device.timeline)
@@ -161,17 +160,17 @@ Maybe<Finding> cpuBound(const Evidence& e) {
 extern const FindingDefinition kCpuBound(
     "compute.cpu_bound", cpuBound, offers(kMoreThreads, kFasterCompute), kHealthyAnswer,
     {.cause =
-         R"(Healthy, as far as the pipeline goes: the step's own work sets the pace, and no change
-  to data loading, saving or the host is predicted to gain 5 %.)",
+         R"(The input pipeline is healthy: the step's own work limits the pace. No change to data loading,
+  saving or the host is predicted to gain 5 %.)",
      .rule =
-         R"(no finding has a fix worth 5 %, and steps were seen or most of the time is compute.)",
-     .fixes = R"(- Leave the loader alone.
-- More threads, where OMP_NUM_THREADS=1 or torch.set_num_threads(1) is set and cores are idle.
+         R"(no finding has a fix worth 5 %, and steps were detected or most of the time is compute.)",
+     .fixes = R"(- Do not change the loader.
+- More threads, if OMP_NUM_THREADS=1 or torch.set_num_threads(1) is set and cores are idle.
 - Make the step cheaper: lower precision, torch.compile, a smaller model, a device.)",
-     .wrong = R"(a device was used, and its timeline was not recorded (coverage says so):
-  its work is then seen only as the trainer's waiting, and compute also holds what the device
-  spends idle. A loop that reads its data without a loader counts as compute, too. In a
-  program without an interpreter that filters and mixes sound in code of its own, names and
-  OpenMP aside, such loops do what training does: its confidence is low.)"});
+     .wrong = R"(a device was used and its timeline was not recorded (see coverage). Its work is
+  then visible only as waiting of the trainer, and compute includes idle time of the device. A loop
+  that reads its data without a loader counts as compute, too. In a program without an interpreter,
+  own code that filters and mixes sound resembles training, except for names and OpenMP: confidence
+  is then low.)"});
 
 }  // namespace stallprof

@@ -11,8 +11,8 @@ namespace {
 
 const AdviceDefinition kFasterDeviceWork{
     "faster_device_work", {}, [](const AdviceContext& c) {
-      return "Leave the loader alone: no change of it is predicted to gain 5 %, and the device is "
-             "busy. What is left is its own work: lower precision (bf16, TF32)" +
+      return "Do not change the loader: no change to it is predicted to gain 5 %, and the device "
+             "is busy. Improve the device's work: lower precision (bf16, TF32)" +
              alsoCompile(c) +
              ", channels-last for convolutions, a smaller model, or a faster device.";
     }};
@@ -39,19 +39,19 @@ std::string largestKernelKinds(const DeviceFacts& facts) {
 Maybe<Finding> deviceBound(const Evidence& e) {
   const DeviceEvidence& d = e.device;
   if (!d.bound()) return {};
-  Finding f = deviceFinding(e, e.compute, "The device's own work sets the pace");
+  Finding f = deviceFinding(e, e.compute, "The device's own work limits the pace");
   if (d.timeline) {
     addBusyEvidence(f, e);
   } else {
     f.confidence = Confidence::kMedium;
-    addEvidence(f, "the device had some kernel running {} of the time (NVML, all processes)",
+    addEvidence(f, "the device ran a kernel {} of the time (NVML, all processes)",
                 {ratioWord(d.gauge->busyRatio.value_or(0))});
   }
   addEvidence(f, "waits for data {} of the time", {ratioWord(e.wait)});
   if (d.hiddenWait > 0.005)
-    addEvidence(f, "{} more are waits that the device's work hides", {ratioWord(d.hiddenWait)});
+    addEvidence(f, "{} more is waiting that device work hides", {ratioWord(d.hiddenWait)});
   if (const std::string kinds = largestKernelKinds(e.trainer.device); !kinds.empty())
-    addEvidence(f, "its kernels' time: {}", {textWord(kinds)});
+    addEvidence(f, "time of its kernels: {}", {textWord(kinds)});
   if (d.gauge && d.gauge->tensorRatio)
     addEvidence(f, "tensor cores active {} of the time", {ratioWord(*d.gauge->tensorRatio)});
   addTracedEvidence(f, e);
@@ -62,14 +62,14 @@ Maybe<Finding> deviceBound(const Evidence& e) {
 
 extern const FindingDefinition kDeviceBound(
     "compute.device_bound", deviceBound, offers(kFasterDeviceWork), kHealthyAnswer,
-    {.cause = R"(Healthy: the device is busy with the training, and nothing else gains 5 %.)",
-     .rule = R"(no fix is predicted to gain 5 %, and the device was busy for 80 % of the traced
-  time. Without a timeline of it, when the monitoring library (NVML) says 90 %, with medium
-  confidence at most.)",
+    {.cause = R"(Healthy: the device is busy with the training, and no fix gains 5 %.)",
+     .rule =
+         R"(no fix is predicted to gain 5 %, and the device was busy for 80 % of the traced time.
+  Without a timeline: the monitoring library (NVML) reports 90 %; confidence is then at most medium.)",
      .fixes = R"(- Lower precision (bf16, TF32), torch.compile, channels-last, fused attention.
 - A smaller model, a faster device, more devices.)",
-     .wrong = R"(busy is not the same as well used: kernels too small to fill it are
-  compute.underfilled, and a collective that waits for other ranks is busy, too. NVML counts
-  any kernel, of any process.)"});
+     .wrong = R"(a busy device is not always well used. Kernels that are too small to fill it are
+  compute.underfilled. A collective that waits for other ranks counts as busy, too. NVML counts any
+  kernel of any process.)"});
 
 }  // namespace stallprof

@@ -11,10 +11,11 @@ namespace {
 const AdviceDefinition kMoveHostWork{
     "move_host_work", {}, [](const AdviceContext& c) {
       const SourceLine& line = c.finding.where.known() ? c.finding.where : c.finding.hot;
-      const std::string work = line.known() ? nameOf(line) : "the training thread's own work";
-      return "Take " + work +
-             " off the step: if it makes data, let a loader's workers, a thread or a process make "
-             "it ahead; else do it on the device, every N steps, or cheaper.";
+      const std::string work = line.known() ? nameOf(line) : "the work of the training thread";
+      return "Move " + work +
+             " out of the step. If it makes data, let a loader's workers, a thread or a process "
+             "make it ahead of time. Otherwise do it on the device, every N steps, or at lower "
+             "cost.";
     }};
 
 Maybe<Finding> hostWork(const Evidence& e) {
@@ -24,7 +25,7 @@ Maybe<Finding> hostWork(const Evidence& e) {
   if (gap <= kNotable || others > gap / 2) return {};
   Finding f = deviceFinding(e, gap, "The device waits while the training thread works on the CPU");
   addEvidence(f,
-              "no device works for {} of the time, in gaps of 1 ms and more; in {} of these the "
+              "all devices are idle {} of the time, in gaps of 1 ms and more; in {} of these the "
               "training thread runs code of the step",
               {ratioWord(e.device.longGaps), ratioWord(gap / e.device.longGaps)});
   addBusyEvidence(f, e);
@@ -41,25 +42,27 @@ Maybe<Finding> hostWork(const Evidence& e) {
   return withAdvice(
       f, {adviceOf(kMoveHostWork, {"code", nameOf(f.hot), "on the training thread", "ahead"},
                    predictSaved(e, {gap / 2, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
-                                "half of this idle time, at most all, goes"),
-                   "another process wants a core, and memory for what it makes ahead")});
+                                "half of this idle time is removed, at most all of it"),
+                   "another process needs a core, and memory for prepared data")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kHostWork(
     "compute.host_work", hostWork, offers(kMoveHostWork),
-    {.cause = R"(The device has nothing to do while the training thread works on the CPU: it makes
-  batches in the loop, computes metrics, decodes results, or runs a part of the model there.)",
-     .rule = R"(for over 5 % of the traced time no device works, in gaps of 1 ms and more, while
-  samples find the training thread on a CPU, in a step, in no call that blocks, and in nothing
-  that another finding is about: making data, logging, compiling. Not where other processes use
-  the device for half as long.)",
+    {.cause =
+         R"(The device is idle while the training thread works on the CPU: it makes batches in the loop,
+  computes metrics, decodes results, or runs part of the model there.)",
+     .rule =
+         R"(for over 5 % of the traced time all devices are idle, in gaps of 1 ms and more, while
+  the training thread is on a CPU in a step. It is then in no blocking call, and in no work of
+  another finding: making data, logging, compiling. Does not fire if other processes use the device
+  for half of that time.)",
      .fixes =
-         R"(- Batches made in the loop: a loader with workers, or a thread that makes them ahead.
+         R"(- Batches made in the loop: a loader with workers, or a thread that makes them ahead of time.
 - Metrics and post-processing: on the device, every N steps, or in another thread.
 - Cheaper code: whole arrays instead of elements.)",
-     .wrong = R"(the work has to come between two steps (a simulator that needs the model's last
-  answer): then only making it cheaper helps, or several of them at once.)"});
+     .wrong = R"(the work must be done between two steps (a simulator that needs the model's last
+  output). Then only cheaper code helps, or several simulators at once.)"});
 
 }  // namespace stallprof

@@ -15,8 +15,8 @@ const AdviceDefinition kCompileStep{
           {},
           "tf.function(jit_compile=True) on the step (in Keras compile(jit_compile=True, "
           "steps_per_execution=N)) fuses kernels and launches many at once.",
-          "put the whole step, its update and metrics with it, into one jax.jit, and several steps "
-          "into one call (jax.lax.scan).",
+          "put the whole step, with update and metrics, into one jax.jit, and several steps into "
+          "one call (jax.lax.scan).",
           "record the step once as a CUDA graph (cudaStreamBeginCapture) and replay it with one "
           "launch; merge small kernels."};
       const std::string_view other = kOthers.of(frameworkOf(c));
@@ -26,8 +26,8 @@ const AdviceDefinition kCompileStep{
                               : "Launch less: torch.compile(model, mode=\"reduce-overhead\")" +
                                     ifNewEnough(has, kCompileSince) +
                                     " fuses kernels and replays them as a CUDA graph") +
-             "; a fused or foreach optimizer, set_to_none gradients and fewer small operators help "
-             "without it.";
+             "; without it, a fused or foreach optimizer, set_to_none gradients and fewer small "
+             "operators help.";
     }};
 
 Maybe<Finding> launchBound(const Evidence& e) {
@@ -39,7 +39,7 @@ Maybe<Finding> launchBound(const Evidence& e) {
   Finding f = deviceFinding(e, gap, "The device waits for the host to launch its next kernel");
   // Tracing makes each launch a little dearer, so a part of what is seen is its own doing.
   f.confidence = std::min(f.confidence, Confidence::kMedium);
-  addEvidence(f, "idle {} of the time in short gaps, while the training thread works",
+  addEvidence(f, "the device is idle {} of the time in short gaps, while the training thread works",
               {ratioWord(gap)});
   addBusyEvidence(f, e);
   addKernelsEvidence(f, e);
@@ -49,12 +49,12 @@ Maybe<Finding> launchBound(const Evidence& e) {
   return withAdvice(
       f, {adviceOf(kCompileStep, {"code", "model", "eager", compilerOf(e, "CUDA graph")},
                    predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0},
-                                "six tenths of this idle time, at most all, goes"),
-                   "compiling takes the first minutes, and again for each new shape; graphs need "
-                   "fixed shapes and addresses"),
+                                "six tenths of this idle time is removed, at most all of it"),
+                   "compilation takes minutes at the start, and again for each new shape; graphs "
+                   "need fixed shapes and addresses"),
           // The same launches serve twice the samples.
           largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
-                      "four tenths of this idle time, at most all, goes")});
+                      "four tenths of this idle time is removed, at most all of it")});
 }
 
 }  // namespace
@@ -62,15 +62,16 @@ Maybe<Finding> launchBound(const Evidence& e) {
 extern const FindingDefinition kLaunchBound(
     "compute.launch_bound", launchBound, offers(kCompileStep, kLargerBatch),
     {.cause = R"(The device waits for the host to launch its next kernel.)",
-     .rule = R"(over 5 % of the traced time the device is idle in gaps under 1 ms while the
-  training thread works: it neither waits for data nor stands in a copy or a wait for the
-  device. Not where that thread lacks a core for half as long.)",
+     .rule =
+         R"(for over 5 % of the traced time the device is idle in gaps under 1 ms while the training
+  thread works. The thread then does not wait for data, a copy or the device. Does not fire if that
+  thread has no core for half of that time.)",
      .fixes =
          R"(- torch.compile(mode="reduce-overhead") or CUDA graphs: one launch for many kernels.
 - Fused or foreach optimizers, fewer small operators.
 - Larger batches, where the device's memory has room (the advice says how much).)",
-     .wrong = R"(tracing each kernel makes each launch a little dearer; the report's
-  sources say what it cost. The host is starved of cores: compute.contention comes first.
-  Gaps of 1 ms and more are the host's own work, not launching: compute.host_work.)"});
+     .wrong = R"(tracing makes each launch slightly slower; the report's sources state this cost.
+  If the host has too few cores, see compute.contention first. Gaps of 1 ms and more are the host's
+  own work, not launching: see compute.host_work.)"});
 
 }  // namespace stallprof

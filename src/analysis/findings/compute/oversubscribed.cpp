@@ -36,10 +36,11 @@ double maxSaved(const Evidence& e, double spins) {
 std::string fewerThreadsText(const AdviceContext& c) {
   const Advice::Change& change = c.advice.change;
   const std::string& to = change.to;
-  constexpr const char* kWhy = ": threads beyond the cores only wait for each other, on a CPU.";
+  constexpr const char* kWhy =
+      ": more threads than cores only wait for each other, and use CPU time.";
   if (change.name == SettingChanged::kThreads)
-    return "Give torch.set_num_threads() " + to + " instead of " + change.from +
-           atLine(c.finding.where) + kWhy + " The call overrules OMP_NUM_THREADS.";
+    return "Call torch.set_num_threads() with " + to + " instead of " + change.from +
+           atLine(c.finding.where) + kWhy + " The call overrides OMP_NUM_THREADS.";
   return "Set OMP_NUM_THREADS=" + to + " in the environment" +
          (mayBeTorch(frameworkOf(c))
               ? ", or call torch.set_num_threads(" + to + ") before the first step"
@@ -63,9 +64,9 @@ Advice fewerThreads(const Evidence& e, double saved) {
   if (set)
     change = {"code", std::string(SettingChanged::kThreads), std::to_string(set->threads), fit};
   return adviceOf(kFewerThreads, std::move(change),
-                  assuming("the training thread loses nothing to its pool then",
+                  assuming("the training thread then loses no time to its pool",
                            withoutOverhead(e, saved, 0, 0.5, 0)),
-                  "where the limit is raised, or ranks are fewer, raise it too");
+                  "raise it again with a higher CPU limit or fewer ranks");
 }
 
 Maybe<Finding> oversubscribedStep(const Evidence& e) {
@@ -78,18 +79,17 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const Share spins = shareOf(pool->spins, all);
   if (maxSaved(e, spins.low) <= kNotable) return {};
   const double saved = maxSaved(e, spins.value);
-  Finding f =
-      findingOf(e, saved, "The step's threads are more than the cores left for them, and wait");
+  Finding f = findingOf(e, saved, "The step has more threads than available cores");
   // By the trainer's own samples, whatever is known of a loader; others may hold the cores.
   f.confidence = e.shared > 0.05 ? Confidence::kLow : Confidence::kMedium;
   if (const ThreadsSet* set = threadsTooMany(e)) f.where = set->where;
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
-  addEvidence(f, "cores that it may use: {}", {numberWord(e.run.cores)});
+  addEvidence(f, "usable cores: {}", {numberWord(e.run.cores)});
   if (workersCores(e) > 0.1)
-    addEvidence(f, "the workers keep {} of them busy", {numberWord(workersCores(e))});
+    addEvidence(f, "the workers keep {} of these cores busy", {numberWord(workersCores(e))});
   if (e.run.siblings > 0)
-    addEvidence(f, "{} of the job share them",
+    addEvidence(f, "{} of the job share these cores",
                 {countWord(static_cast<int>(e.run.siblings), "other recording")});
   return withAdvice(f, {fewerThreads(e, saved)});
 }
@@ -100,20 +100,21 @@ extern const FindingDefinition kOversubscribedStep(
     "compute.oversubscribed", oversubscribedStep, offers(kFewerThreads),
     within("host.cpu_throttled", "host.noisy_neighbour"),
     {.cause =
-         R"(The training process computes with a pool of threads (OpenMP, BLAS) that is as wide as the
-  host, or as another limit, and may use fewer cores: a container's quota does not change what the
-  library counts, and ranks and workers do not know of each other. Threads that run wait in loops
-  for those that do not, and use up the quota with it.)",
-     .rule = R"(the trainer's thread and those beside it that spin are more than the cores
-  that ranks and workers leave to the process, and cores are short (under a tenth idle, or
-  the trainer without one for over 5 %) or the job is throttled for over 5 %. As many threads
-  as cores would save over 5 % of the window: what the trainer's thread spins and is queued,
-  less the work of the threads that are no more, by their samples; and no more than spin
-  loops take of the CPU (at the low end of a 90 % interval).)",
+         R"(The training process uses more pool threads (OpenMP, BLAS) than available cores. Running
+  threads spin while they wait for threads without a core, which uses up the quota. The pool is as
+  large as the host, or as another limit. Libraries ignore a container's quota, and ranks and
+  workers do not coordinate their pools.)",
+     .rule =
+         R"(the trainer's thread and the spinning threads next to it exceed the cores that ranks and
+  workers leave to the process. Also, cores are short (under a tenth idle, or the trainer without
+  one for over 5 %), or the job is throttled for over 5 %. As many threads as cores would save over
+  5 % of the window. The saving is the spin and run-queue time of the trainer's thread, less the
+  sampled work of the removed threads. It is at most the CPU share of spin loops (at the low end of
+  a 90 % interval).)",
      .fixes =
-         R"(- OMP_NUM_THREADS, or torch.set_num_threads(), at the cores that the process may use.
-- The limit raised to what the threads ask for.)",
-     .wrong = R"(others hold the cores only now and then. That nothing is lost with fewer
-  threads is an assumption.)"});
+         R"(- Set OMP_NUM_THREADS, or torch.set_num_threads(), to the number of usable cores.
+- Raise the limit to the CPU demand of the threads.)",
+     .wrong = R"(other programs use the cores only from time to time. It is an assumption that
+  fewer threads lose no useful work.)"});
 
 }  // namespace stallprof

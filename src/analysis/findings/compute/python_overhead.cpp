@@ -21,7 +21,7 @@ const AdviceDefinition kLessPython{
     "less_python", {}, [](const AdviceContext& c) {
       const std::string& name = c.advice.change.name;
       const Has has = hasSince(c, kCompileSince);
-      return "Take " + (name.empty() ? std::string("the loop's own Python") : name) +
+      return "Move " + (name.empty() ? std::string("the Python code of the loop") : name) +
              " out of the step: work on whole tensors instead of element by element, keep metrics "
              "on the device and read them every N steps" +
              (has == Has::kNo
@@ -37,13 +37,12 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
   const bool oneFunction = line && line->samples > kMainPart * s.ownPython;
   const bool much = share.low > kMuchPython;
   if (!much && (share.value <= kSomePython || share.low <= kSurelySome || !oneFunction)) return {};
-  Finding f = overheadFinding(e, share.value, "The training loop's own Python holds up the step");
+  Finding f = overheadFinding(e, share.value, "Python code of the training loop delays the step");
   if (share.high - share.value > 0.10) f.confidence = lowered(f.confidence);
   if (!much) f.confidence = Confidence::kLow;
-  addEvidence(f,
-              "the trainer's own lines run {} of the time with the interpreter's lock held: "
-              "Python, or C that keeps the lock",
-              {ratioWord(share.value)});
+  addEvidence(
+      f, "the trainer's own lines hold the GIL {} of the time: Python, or C that keeps the GIL",
+      {ratioWord(share.value)});
   addIntervalEvidence(f, share, s.trainer.samples);
   if (line) {
     f.where = line->where;
@@ -60,13 +59,14 @@ Maybe<Finding> pythonOverhead(const Evidence& e) {
 extern const FindingDefinition kPythonOverhead(
     "compute.python_overhead", pythonOverhead, offers(kLessPython),
     within("compute.launch_bound", "compute.host_work"),
-    {.cause = R"(The trainer's own Python takes a large part of the step.)",
-     .rule = R"(in over 20 % of all samples of the training thread (at the low end of a 90 %
-  interval) it runs a line of its own with the interpreter's lock held and no library's
-  Python below. Operators that work long release the lock and do not count. With low
-  confidence from 10 % on (5 % at the low end), where most of it is in one function.)",
+    {.cause = R"(Python code of the trainer takes a large part of the step.)",
+     .rule =
+         R"(in over 20 % of all samples of the training thread (at the low end of a 90 % interval)
+  it runs a line of its own code with the GIL held and without Python code of a library below. Long
+  operators release the GIL and do not count. If most of the time is in one function, the finding
+  fires from 10 % on (5 % at the low end), with low confidence.)",
      .fixes = R"(- Vectorise loops over samples; move metrics out of the step; torch.compile.)",
-     .wrong = R"(the line calls C code that keeps the lock (small array operations, an
-  extension module): then it is that call which takes the time.)"});
+     .wrong = R"(the line calls C code that keeps the GIL (small array operations, an extension
+  module). Then this call takes the time.)"});
 
 }  // namespace stallprof

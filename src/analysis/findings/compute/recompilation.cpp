@@ -20,16 +20,19 @@ constexpr double kMaxShare = 0.98;  // that can leave: what was compiled runs, t
 
 std::string fewerShapesText(const AdviceContext& c) {
   const std::string& by = c.advice.change.name;
-  const std::string shapes = "Give what is compiled" + atLine(c.finding.where) +
-                             " few shapes: pad or cut batches to one of a few sizes and mask what "
-                             "is padding, and drop the last, smaller batch. ";
+  const std::string shapes = "Use few input shapes for the compiled function" +
+                             atLine(c.finding.where) +
+                             ": pad or cut batches to one of a few sizes, mask the padding, and "
+                             "drop the last, smaller batch. ";
   if (by == "tf.function")
     return shapes +
-           "Or declare what changes (input_signature with None, reduce_retracing=True), pass "
-           "tensors instead of Python numbers, and make the tf.function once, outside the loop.";
+           "Or declare the dimensions that change (input_signature with None, "
+           "reduce_retracing=True), pass tensors instead of Python numbers, and create the "
+           "tf.function once, outside the loop.";
   if (by == "torch.compile")
     return shapes +
-           "Or declare what changes (torch.compile(dynamic=True), torch._dynamo.mark_dynamic); "
+           "Or declare the dimensions that change (torch.compile(dynamic=True), "
+           "torch._dynamo.mark_dynamic); "
            "TORCH_LOGS=recompiles names the guard that failed.";
   return shapes +
          "Call jax.jit once, outside the loop, and make static_argnums only of arguments with few "
@@ -113,10 +116,10 @@ Finding withFewerShapes(Finding f, std::string_view compiler, const Prediction& 
   return withAdvice(
       std::move(f),
       {adviceOf(kFewerShapes, {"code", std::string(compiler), "a shape a batch", "few shapes"},
-                gain, "padding is computed, too; what is dynamic may run slower")});
+                gain, "padding is computed, too; dynamic shapes may run slower")});
 }
 
-constexpr const char* kTitle = "What the step calls is compiled again and again";
+constexpr const char* kTitle = "Functions of the step are compiled repeatedly";
 
 // By the hook: each to the nanosecond.
 Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
@@ -128,9 +131,9 @@ Maybe<Finding> byHook(const Evidence& e, const Compilations& all) {
   const PhaseSpan& span = longest->latest->data;
   const SpanName name(e.trace.text(span.name));
   f.where = lineAt(e.trace, span.file, span.line);
-  addEvidence(f, "compiling takes {} of the time, each function's first time left out",
+  addEvidence(f, "compilation takes {} of the time, without the first compilation of each function",
               {ratioWord(share)});
-  addEvidence(f, "{} was compiled {} times more at its line, {} each",
+  addEvidence(f, "{} was recompiled {} times at its line, {} each",
               {textWord(std::string(name.function)), countWord(longest->times),
                timeWord(longest->seconds / longest->times)},
               countWord(longest->times));
@@ -156,7 +159,7 @@ Maybe<Finding> bySamples(const Evidence& e) {
   const auto hot = hottest(e, {Side::kTrainer, {}, OverheadKind::kCompilation, {}});
   const Prediction gain = withoutOverhead(e, std::min(kMaxShare, f->shareRatio), 0.1, 0.5, 0.02);
   return withFewerShapes(std::move(*f), compilerOf(hot ? hot->rule : ""),
-                         assuming("a tenth of the compiling is left, at best a fiftieth", gain));
+                         assuming("a tenth of the compilation remains, at best a fiftieth", gain));
 }
 
 Maybe<Finding> recompilation(const Evidence& e) {
@@ -169,18 +172,18 @@ Maybe<Finding> recompilation(const Evidence& e) {
 extern const FindingDefinition kRecompilation(
     "compute.recompilation", recompilation, offers(kFewerShapes),
     {.cause =
-         R"(What the step calls (jax.jit, torch.compile, tf.function) is compiled for the shapes and
-  values of its arguments. With others it is compiled again, and the step waits for that.)",
-     .rule = R"(after warm-up, one function is compiled three times and more at one line, and
-  that takes over 5 % of the window: by JAX's own times, where the hook reports them (what is
-  compiled for the first time does not count), else by samples under the compiler's frames (at
-  the low end of a 90 % interval).)",
+         R"(Functions of the step (jax.jit, torch.compile, tf.function) are compiled for the shapes and
+  values of their arguments. New ones cause another compilation, and the step waits for it.)",
+     .rule =
+         R"(after warm-up, one function is compiled at least three times at one line, and this takes
+  over 5 % of the window. Times are JAX's own if the hook reports them, without first compilations.
+  Otherwise they are samples in the compiler (at the low end of a 90 % interval).)",
      .fixes = R"(- Few shapes: pad batches to a few sizes, drop the last, smaller batch.
-- Declare what changes: dynamic=True (torch), input_signature (tf.function).
-- Make the compiled function once, outside the loop.)",
-     .wrong = R"(a run so short that it is mostly first compilations, of many functions.)",
-     .note = R"(The gain is of the run without that time. What padding adds is not in it, nor is
-  what comes along with compiling (garbage, a first run): where compiling is most of the time it
-  may be larger.)"});
+- Declare the dimensions that change: dynamic=True (torch), input_signature (tf.function).
+- Create the compiled function once, outside the loop.)",
+     .wrong = R"(the run is so short that it consists mostly of first compilations of many
+  functions.)",
+     .note = R"(The gain excludes padding and side effects of compilation (garbage, a first run). If
+  compilation is most of the time, it may be larger.)"});
 
 }  // namespace stallprof

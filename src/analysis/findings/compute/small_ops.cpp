@@ -37,11 +37,12 @@ const AdviceDefinition kWholeTensors{
     "whole_tensors", {}, [](const AdviceContext& c) {
       const Has has = hasSince(c, kCompileSince);
       return "Work on whole tensors" + atLine(c.finding.where) +
-             ": one operator for all elements instead of one for each, and no .item() or indexing "
-             "of single elements in a loop (tolist() reads all at once)" +
-             (has == Has::kNo ? "."
-                              : "; torch.compile" + ifNewEnough(has, kCompileSince) +
-                                    " fuses what stays small, as do foreach and fused optimizers.");
+             ": use one operator for all elements instead of one per element, and no .item() or "
+             "indexing of single elements in a loop (tolist() reads all at once)" +
+             (has == Has::kNo
+                  ? "."
+                  : "; torch.compile" + ifNewEnough(has, kCompileSince) +
+                        " and foreach or fused optimizers fuse the remaining small operators.");
     }};
 
 template <std::size_t N>
@@ -173,12 +174,12 @@ Maybe<Finding> smallOps(const Evidence& e) {
   const double ran = e.trainerBlockedKnown ? 1 - e.trainerBlocked : 1;
   const double ofWindow = share.value * std::min(e.compute, ran);
   if (ofWindow <= kNotable) return {};
-  Finding f = overheadFinding(e, ofWindow, "The step is many tiny operators");
+  Finding f = overheadFinding(e, ofWindow, "The step consists of many tiny operators");
   if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);
   if (e.device.estimated) f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f,
-              "of the training thread's CPU samples {} are in what PyTorch does for each operator, "
-              "not in its work: dispatch, autograd, memory",
+              "{} of the training thread's CPU samples are in PyTorch's overhead per operator: "
+              "dispatch, autograd, memory",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, machinery.samples());
   if (!machinery.line().none()) {
@@ -195,15 +196,17 @@ Maybe<Finding> smallOps(const Evidence& e) {
 extern const FindingDefinition kSmallOps(
     "compute.small_ops", smallOps, offers(kWholeTensors),
     within("compute.launch_bound", "compute.python_overhead"),
-    {.cause = R"(A step is thousands of tiny operators: what PyTorch does for each of them, forward
+    {.cause =
+         R"(A step consists of thousands of tiny operators. PyTorch's overhead for each of them, forward
   and backward, takes longer than the operators themselves.)",
-     .rule = R"(over 30 % of the training thread's native samples outside of its loader (at the low
-  end of a 90 % interval) are in dispatching, shape checks, autograd's records and engine, and
-  in memory and Python at the lines where those are.)",
+     .rule =
+         R"(over 30 % of the training thread's native samples outside of its loader (at the low end
+  of a 90 % interval) are overhead. This is dispatch, shape checks, autograd's records and engine,
+  and memory and Python at lines with such operators.)",
      .fixes = R"(- Operators on whole tensors instead of a loop over elements.
 - Read values once (tolist()), not one by one (item()).
 - torch.compile, foreach and fused optimizers; larger batches.)",
-     .wrong = R"(a libtorch without symbols hides its machinery: then nothing is said. A small
-  model with small batches is no mistake; larger batches still make it faster.)"});
+     .wrong = R"(a libtorch without symbols does not show this overhead; the finding then does not
+  fire. A small model with small batches is not an error, but larger batches still make it faster.)"});
 
 }  // namespace stallprof

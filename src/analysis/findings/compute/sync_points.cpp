@@ -31,21 +31,19 @@ Maybe<Finding> syncPoints(const Evidence& e) {
   const double gap = d.idleSync;
   if (!d.timeline || gap <= kSyncShare || d.syncsPerStep < kWaitsEachStep) return {};
   Finding f = deviceFinding(e, gap, "The training thread waits for the device in every step");
-  addEvidence(f,
-              "{} for the device a step; after that it idles {} of the time until it is given work "
-              "again",
+  addEvidence(f, "{} for the device per step; afterwards the device is idle {} of the time",
               {numberWord(d.syncsPerStep, "long wait"), ratioWord(gap)}, ratioWord(gap));
   addBusyEvidence(f, e);
   if (d.hostWork < d.busy)
-    addEvidence(f, "without these waits the training thread has work for {} of the time at most",
+    addEvidence(f, "without these waits the training thread works at most {} of the time",
                 {ratioWord(d.hostWork)});
   pointAt(e, e.trainer.device.syncSite, "{} of the samples in such a wait are in {}", f);
   addTracedEvidence(f, e);
   return withAdvice(
       f, {adviceOf(kFewerSyncs, {"code", nameOf(f.hot), "each step", "every N steps"},
                    predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0},
-                                "eight tenths of this idle time, at most all, goes"),
-                   "values are seen later; a loss that is not a number is noticed later")});
+                                "eight tenths of this idle time is removed, at most all of it"),
+                   "values are available later; a NaN loss is detected later")});
 }
 
 }  // namespace
@@ -53,15 +51,16 @@ Maybe<Finding> syncPoints(const Evidence& e) {
 extern const FindingDefinition kSyncPoints(
     "compute.sync_points", syncPoints, offers(kFewerSyncs),
     {.cause =
-         R"(The host waits for the device in every step (.item(), .cpu(), printing a loss), so the
-  device runs dry each time and stands still until it is given work again.)",
-     .rule = R"(over 3 % of the traced time the device is idle after such a wait, or during one,
-  and there is one in at least every second step. Only waits of 100 us and more are known. Where
-  the thread's time outside of them is less than the device's work, so that it would run ahead
-  without them, its gaps up to 100 ms are of the waits, too.)",
+         R"(The host waits for the device in every step (.item(), .cpu(), printing a loss). The device
+  then has no queued work, and is idle until the host launches the next kernel.)",
+     .rule =
+         R"(for over 3 % of the traced time the device is idle during or after such a wait, and at
+  least every second step has one. Only waits of 100 us and more are recorded. If the thread's other
+  time is less than the device's work, the thread would run ahead without the waits. Then idle gaps
+  up to 100 ms count for the waits, too.)",
      .fixes = R"(- Log every N steps; keep values on the device.
 - No nonzero(), boolean indexing or tensor-dependent control flow in the step.)",
-     .wrong = R"(the wait itself is where the device's real work is paid: it is compute, and
-  removing it gains only the idle time behind it. That is all the prediction counts.)"});
+     .wrong = R"(the wait itself includes the device's real work, which is compute. Without the
+  wait only the idle time after it is saved. The prediction counts only this idle time.)"});
 
 }  // namespace stallprof

@@ -21,7 +21,7 @@ const AdviceDefinition kFuseKernels{
           "merge small ones; "};
       const Has has = hasSince(c, kCompileSince);
       const std::string_view other = kOthers.of(frameworkOf(c));
-      return "Give the device larger kernels: " +
+      return "Use larger kernels: " +
              (!other.empty() || has == Has::kNo
                   ? std::string(other)
                   : "torch.compile" + ifNewEnough(has, kCompileSince) + " fuses small ones, ") +
@@ -44,7 +44,7 @@ Maybe<Finding> underfilled(const Evidence& e) {
   f.confidence = lowered(f.confidence);
   addBusyEvidence(f, e);
   if (d.filled > 0)
-    addEvidence(f, "its kernels have blocks for {} of its multiprocessors", {ratioWord(d.filled)});
+    addEvidence(f, "the kernels have blocks for {} of the multiprocessors", {ratioWord(d.filled)});
   if (d.gauge && d.gauge->smActiveRatio)
     addEvidence(f, "multiprocessors active {} of the time", {ratioWord(*d.gauge->smActiveRatio)});
   addKernelsEvidence(f, e);
@@ -54,9 +54,9 @@ Maybe<Finding> underfilled(const Evidence& e) {
   return withAdvice(
       f,
       {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2}, {room / 20, 0, room / 20},
-                   {room, 0, room}, "kernels fill half, at most all, of what is not filled"),
+                   {room, 0, room}, "kernels fill half of the unused part, at most all of it"),
        adviceOf(kFuseKernels, {"code", "model", "eager", compilerOf(e, "fused")}, {},
-                "compiling takes the first minutes, and again for each new shape")});
+                "compilation takes minutes at the start, and again for each new shape")});
 }
 
 }  // namespace
@@ -64,12 +64,13 @@ Maybe<Finding> underfilled(const Evidence& e) {
 extern const FindingDefinition kUnderfilled(
     "compute.underfilled", underfilled, offers(kLargerBatchFillsDevice, kFuseKernels),
     {.cause = R"(The device is busy, but with kernels too small to fill it.)",
-     .rule = R"(it is busy for over half of the traced time, and its kernels have blocks for less
-  than half of its multiprocessors (weighted by time), or the hardware's own counter (GPM, from
-  Hopper on) finds less than half of them active.)",
+     .rule =
+         R"(the device is busy for over half of the traced time. Its kernels have blocks for less
+  than half of its multiprocessors (weighted by time), or the hardware counter (GPM, from Hopper on)
+  reports less than half of them as active.)",
      .fixes = R"(- Larger batches, where memory has room.
 - Fused kernels: torch.compile, fused attention and optimizers.)",
-     .wrong = R"(memory does not allow more; kernels of several streams fill it together,
-  which the grids alone do not show.)"});
+     .wrong = R"(memory does not permit larger batches. Or kernels of several streams fill the
+  device together, which the grid sizes do not show.)"});
 
 }  // namespace stallprof

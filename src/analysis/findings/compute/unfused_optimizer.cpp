@@ -38,10 +38,10 @@ const Left* leftOf(const Trace& trace, const FunctionSamples& f) {
 const AdviceDefinition kFusedOptimizer{
     "fused_optimizer", {}, [](const AdviceContext& c) {
       const bool transformers = c.loader && c.loader->package == "transformers";
-      return "Make the optimizer with fused=True" +
+      return "Create the optimizer with fused=True" +
              std::string(transformers ? " (TrainingArguments: optim=\"adamw_torch_fused\")" : "") +
-             ": one pass over each parameter instead of one for each operator." +
-             (c.finding.where.known() ? " It steps" + atLine(c.finding.where) + "." : "");
+             ": one pass over each parameter instead of one per operator." +
+             (c.finding.where.known() ? " It is called" + atLine(c.finding.where) + "." : "");
     }};
 
 // What other processes of the job use slows whatever the step does.
@@ -68,7 +68,7 @@ Maybe<Finding> unfusedOptimizer(const Evidence& e) {
       overheadFinding(e, share.value, "The optimizer updates parameters one operator at a time");
   if (share.high - share.value > share.value / 2) f.confidence = lowered(f.confidence);
   if (otherProcessesTakeCores(e)) f.confidence = Confidence::kLow;  // its samples may be waiting
-  addEvidence(f, "{} of the time updates parameters by separate operators",
+  addEvidence(f, "{} of the time is in parameter updates by separate operators",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, s.trainer.samples);
   point(f, {lineOf(e.trace, hottest->hot), lineOf(e.trace, hottest->user), hottest->rule, 0, 0});
@@ -87,13 +87,14 @@ Maybe<Finding> unfusedOptimizer(const Evidence& e) {
 extern const FindingDefinition kUnfusedOptimizer(
     "compute.unfused_optimizer", unfusedOptimizer, offers(kFusedOptimizer), {},
     {.cause =
-         R"(On a CPU PyTorch's optimizers update each parameter by a dozen operators, each a pass
-  over its memory with a result of its own, unless they are made with fused=True.)",
-     .rule = R"(PyTorch is 2.4 or newer, no device was used, and over 8 % of the samples of the
-  training thread (at the low end of a 90 % interval) are in the loops of Adam, AdamW, Adagrad
-  or SGD: _single_tensor_* or _multi_tensor_*.)",
+         R"(On a CPU, PyTorch's optimizers update each parameter with a dozen operators, unless they are
+  created with fused=True. Each operator is a separate pass over memory with its own result.)",
+     .rule =
+         R"(PyTorch is 2.4 or newer, no device was used, and over 8 % of the samples of the training
+  thread (at the low end of a 90 % interval) are in the loops of Adam, AdamW, Adagrad or SGD:
+  _single_tensor_* or _multi_tensor_*.)",
      .fixes = R"(- torch.optim.Adam(..., fused=True); transformers: optim="adamw_torch_fused".)",
-     .wrong = R"(gradients are sparse, or the optimizer is made with foreach=True or
-  differentiable=True: PyTorch refuses fused=True for them.)"});
+     .wrong = R"(gradients are sparse, or the optimizer is created with foreach=True or
+  differentiable=True. PyTorch then refuses fused=True.)"});
 
 }  // namespace stallprof

@@ -13,10 +13,10 @@ Maybe<Finding> coldCache(const Evidence& e) {
   if (!e.run.pageCacheKeeps.value_or(true)) return {};  // then no epoch is warm
   auto cache = cacheInRam(e);                           // only when it fits
   if (!cache) return {};
-  Finding f =
-      loaderFinding(e, e.extract, "The data set is read from storage, though memory could hold it");
+  Finding f = loaderFinding(e, e.extract,
+                            "The data set is read from storage, although it fits into memory");
   addStorageEvidence(f, e);
-  addEvidence(f, "{} of what is read comes from storage", {ratioWord(1 - *e.run.cacheHitRatio)});
+  addEvidence(f, "{} of the data read comes from storage", {ratioWord(1 - *e.run.cacheHitRatio)});
   addEvidence(f, "the data set is about {}; {} of memory is free",
               {bytesWord(*dataOfHost(e)), bytesWord(static_cast<double>(*e.run.memoryRoom()))});
   return withAdvice(f, {std::move(cache)});
@@ -29,18 +29,18 @@ extern const FindingDefinition kColdCache(
     within("transform.in_process", "extract.storage_bandwidth", "extract.random_access",
            "extract.small_files"),
     {.cause =
-         R"(The first epoch reads the data set from storage although memory could hold it; later
-  epochs may find it in the page cache.)",
-     .rule = R"(more than 5 % of the window is blamed on reading, over half of what is read
-  comes from storage, the data set fits into 80 % of the available memory, and nothing
-  says that the page cache does not keep it: a later epoch that reads from storage again,
-  or a cache that does not grow by what is read though memory is free (O_DIRECT).)",
+         R"(The first epoch reads the data set from storage, although memory could hold it. Later epochs
+  may find it in the page cache.)",
+     .rule =
+         R"(more than 5 % of the window is blamed on reading, over half of the data read comes from
+  storage, and the data set fits into 80 % of the available memory. No sign shows that the page
+  cache drops the data: a later epoch that reads from storage again, or a cache that does not grow
+  although memory is free (O_DIRECT).)",
      .fixes = R"(- Read the files once before training, or copy them to tmpfs.
-- Judge by a later epoch: the epochs table shows both.
-- Leave memory to the cache: fewer workers, smaller copies.)",
-     .wrong = R"(the data set is larger than was seen so far: its size is estimated
-  from what the run has read in an epoch, of several ranks on a host from what one of them has. On
-  network mounts storage reads are not counted and
-  nothing is said.)"});
+- Compare with a later epoch: the epochs table shows both.
+- Leave memory for the cache: fewer workers, smaller copies.)",
+     .wrong = R"(the data set is larger than the size estimated so far. The estimate is the data
+  that the run has read in an epoch; with several ranks on a host, the data of one rank. On network
+  mounts storage reads are not counted, and the finding does not fire.)"});
 
 }  // namespace stallprof

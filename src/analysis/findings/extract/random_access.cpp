@@ -9,19 +9,21 @@ void addPlaces(Finding& f, const Evidence& e) {
   if (readsNearBest(e) && e.run.diskBusyRatio.value_or(0) > 0.9)
     f.confidence = lowered(f.confidence);
   if (e.run.scatteredReadRatio)
-    addEvidence(f, "{} of reads went back in their file (sequential reading: none, random: half)",
-                {ratioWord(*e.run.scatteredReadRatio)});
+    addEvidence(
+        f,
+        "{} of reads are at a lower offset than the read before (sequential: none, random: half)",
+        {ratioWord(*e.run.scatteredReadRatio)});
   if (e.run.bytesPerReadCall)
-    addEvidence(f, "{} a read call", {bytesWord(*e.run.bytesPerReadCall)});
+    addEvidence(f, "{} per read call", {bytesWord(*e.run.bytesPerReadCall)});
   if (e.run.majorFaultsPerSecond)
     addEvidence(f, "{} major page faults a second", {perSecondWord(*e.run.majorFaultsPerSecond)});
   if (e.run.majorFaultsPerSecond.value_or(0) > 0 && e.run.bytesPerMajorFault)
-    addEvidence(f, "at most {} a fault", {bytesWord(*e.run.bytesPerMajorFault)});
+    addEvidence(f, "at most {} per fault", {bytesWord(*e.run.bytesPerMajorFault)});
 }
 
 Maybe<Finding> randomAccess(const Evidence& e) {
-  return manySmallReads(e, ReadPattern::kRandom,
-                        "Small reads at scattered places wait for storage one by one", addPlaces);
+  return manySmallReads(e, ReadPattern::kRandom, "Small random reads wait for storage one by one",
+                        addPlaces);
 }
 
 }  // namespace
@@ -31,19 +33,21 @@ extern const FindingDefinition kRandomAccess(
     offers(kMoreWorkers, kSequentialShards, kCacheInRam, kLoadAhead),
     within("transform.in_process", "extract.storage_bandwidth", "extract.small_files"),
     {.cause =
-         R"(The producers wait for many small reads at scattered places. A disk or network mount
-  answers each after its latency, so bandwidth stays far below what it could deliver.)",
+         R"(The producers wait for many small random reads. A disk or network mount answers each read
+  after its latency, so throughput stays far below the possible bandwidth.)",
      .rule =
-         R"(more than 5 % of the window is blamed on reading; and over 20 % of reads begin before
-  the one that was seen before them (20 such pairs or more; under 256 kB a call), or mapped files
-  cause over 10 major faults a second that bring under 64 kB each; not small files.)",
+         R"(more than 5 % of the window is blamed on reading, files are not small, and one of these
+  is true: over 20 % of reads have a lower offset than the read before (at least 20 such pairs,
+  under 256 kB per call); or mapped files cause over 10 major faults a second that load under 64 kB
+  each.)",
      .fixes =
          R"(- Read sequentially: shards read front to back, shuffled by shard and within a buffer.
 - More requests at once: more workers, or threads inside a worker.
 - Keep the data set, or its index, in memory.)",
-     .wrong = R"(a reader that only skips forward passes for a sequential one. Where the
-  system calls of threads may not be read, offsets are not known.)",
-     .note = R"(Reading's own CPU is in the extract share too, by stacks or by rule cpu.read_calls
-  (system time less page faults'); it never makes this finding fire.)"});
+     .wrong = R"(a reader that only skips forward counts as sequential. If the system calls of
+  threads cannot be read, offsets are not known.)",
+     .note =
+         R"(The CPU time of reading is in the extract share, too, by stacks or by rule cpu.read_calls
+  (system time less page faults'). It alone never causes this finding.)"});
 
 }  // namespace stallprof

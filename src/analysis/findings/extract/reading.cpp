@@ -187,7 +187,7 @@ void addStorageEvidence(Finding& f, const Evidence& e) {
     addEvidence(f, "opens and reads files {} of the time on a CPU", {ratioWord(e.extractCpu)},
                 ratioWord(e.extractCpu));
   if (const BatchDemand& b = e.gains.demand().batch; b.alone() > 0 && !cached)
-    addEvidence(f, "a batch is blocked {} of its {}", {timeWord(b.io), timeWord(b.alone())});
+    addEvidence(f, "making a batch is blocked {} of {}", {timeWord(b.io), timeWord(b.alone())});
   if (const double share = e.trainer.readCpuShare; share > 0.01)
     addEvidence(f, "{} of the producers' CPU is in read calls, by system time ({})",
                 {ratioWord(share), textWord(std::string(kReadCpuRule))});
@@ -198,7 +198,7 @@ void addStorageEvidence(Finding& f, const Evidence& e) {
   else if (r.readBytesPerSecond && !isOnNoDisk(r.storageType))
     addEvidence(f, "reads {} from storage", {rateWord(*r.readBytesPerSecond)});
   if (!r.pageCacheKeeps.value_or(true) && r.laterMissRatio)
-    addEvidence(f, "{} of what later epochs read comes from storage again",
+    addEvidence(f, "{} of the data that later epochs read comes from storage again",
                 {ratioWord(*r.laterMissRatio)});
   if (!r.waitWhat.empty() && !r.waitWhat[0].first.empty())
     addEvidence(

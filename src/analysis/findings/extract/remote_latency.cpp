@@ -16,13 +16,13 @@ constexpr double kSlowestLink = 5e6;   // of what 100 Mbit/s, or much of a radio
 
 const AdviceDefinition kLocalCopy{
     "local_copy",
-    "Copy or cache the data on this host before training; a streaming reader with a local "
-    "cache does it during the first epoch."};
+    "Copy or cache the data on this host before training. A streaming reader with a local cache "
+    "does this during the first epoch."};
 
 Advice localCopy(const Evidence& e) {
   return adviceOf(kLocalCopy, {"data", "dataset", "remote", "local"},
                   predictScaled(e, &PipelineSettings::ioScale, 0.2, 0.5, 0.02,
-                                "a local copy answers in a fifth of the time, at best a fiftieth"),
+                                "a local copy takes a fifth of the time, at best a fiftieth"),
                   "a second copy of the data on this host");
 }
 
@@ -70,7 +70,7 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
   if (!rate || (rate->mean > kSlowLink && rate->mean > kFarBelowBest * rate->best)) return {};
   if (b.sockets < b.files + b.faults && !fromNetwork(e, rate->mean)) return {};
   Finding f = loaderFinding(e, share->value * e.extract,
-                            "Batches wait for answers from the network, a few at a time");
+                            "Batches wait for network responses, with few requests in flight");
   if (f.shareRatio <= kNotable) return {};
   addEvidence(
       f, "{} of the blocked reading is in {} ({} samples)",
@@ -95,18 +95,19 @@ extern const FindingDefinition kRemoteLatency(
     within("transform.in_process", "extract.storage_bandwidth", "extract.random_access",
            "extract.small_files"),
     {.cause =
-         R"(The producers wait for answers from a network: an object store, NFS, or a streaming
-  service. Each request takes its round trip, and few are under way.)",
-     .rule = R"(more than 5 % of the window is blamed on blocked reading, over half of it (at
-  the low end of a 90 % interval) in sockets or on a network file system, and the host
-  receives under 50 MB/s, or under 60 % of its best second. Without network counters nothing is
-  said, nor where the interfaces bring less than a tenth of what is read from such a file system:
-  its traffic is then in none of them (a container whose volumes the host mounts, RDMA).)",
+         R"(The producers wait for responses from the network: an object store, NFS, or a streaming
+  service. Each request takes one round trip, and few requests are in flight.)",
+     .rule =
+         R"(more than 5 % of the window is blamed on blocked reading, and over half of it (at the
+  low end of a 90 % interval) is in sockets or on a network file system. The host receives under 50
+  MB/s, or under 60 % of its best second. Does not fire without network counters. Nor does it fire
+  if the interfaces receive less than a tenth of the data read from such a file system. Then they do
+  not carry its traffic (a container whose volumes the host mounts, RDMA).)",
      .fixes =
-         R"(- More requests at once: more workers, threads in a worker, a download ahead of use.
+         R"(- More requests at once: more workers, threads in a worker, downloads ahead of time.
 - Larger requests: shards instead of objects.
 - A local copy or cache.)",
-     .wrong = R"(the far side limits the rate (quota, throttling): then more requests
-  do not help. The rate stays flat while concurrency grows.)"});
+     .wrong = R"(the server limits the rate (quota, throttling). Then more requests do not help:
+  the rate does not change with concurrency.)"});
 
 }  // namespace stallprof

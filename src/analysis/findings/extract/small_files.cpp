@@ -13,7 +13,7 @@ void addOpens(Finding& f, const Evidence& e) {
                         : "{} files opened a second, for {} steps a second",
                 {perSecondWord(*e.run.opensPerSecond), perSecondWord(samplesPerSecond(e))});
   if (const StackFacts& s = e.trainer.stacks; !e.trainer.native.seen && openingCostsMore(e))
-    addEvidence(f, "of {} native samples in file calls {} open, find or close files",
+    addEvidence(f, "of {} native samples in file calls, {} open, find or close files",
                 {countWord(static_cast<std::int64_t>(s.openingFiles + s.readingFiles)),
                  ratioWord(s.openingFiles / (s.openingFiles + s.readingFiles))});
   if (const double size = meanFileSize(e); size > 0)
@@ -22,7 +22,7 @@ void addOpens(Finding& f, const Evidence& e) {
 
 Maybe<Finding> smallFiles(const Evidence& e) {
   return manySmallReads(e, ReadPattern::kSmallFiles,
-                        "One small file a sample: opening costs more than reading", addOpens);
+                        "One small file per sample: opening costs more than reading", addOpens);
 }
 
 }  // namespace
@@ -31,18 +31,21 @@ extern const FindingDefinition kSmallFiles(
     "extract.small_files", smallFiles,
     offers(kMoreWorkers, kSequentialShards, kCacheInRam, kLoadAhead),
     within("transform.in_process", "extract.storage_bandwidth", "extract.random_access"),
-    {.cause = R"(One file a sample: opening, resolving and closing it costs more than its bytes.)",
-     .rule = R"(more than 5 % of the window is blamed on reading, blocked or on a CPU, and data
-  files are under 200 kB on average or more than one open for every two samples is counted
-  with under 200 kB each, or the kernel spends more CPU time on opening, finding and closing
-  files than on reading them.)",
+    {.cause =
+         R"(There is one file per sample. Opening, resolving and closing it costs more than reading its
+  data.)",
+     .rule =
+         R"(more than 5 % of the window is blamed on reading, blocked or on a CPU, and one of these
+  is true: data files are under 200 kB on average; more than one open is counted for every two
+  samples, with under 200 kB each; or the kernel spends more CPU time on opening, finding and
+  closing files than on reading them.)",
      .fixes =
-         R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times
-  faster in the tables of the PRESTO study.
+         R"(- Pack samples into large files (WebDataset, TFRecord, Arrow, LMDB): 1.4 to 9 times faster in
+  the tables of the PRESTO study.
 - Copy the files to local storage, or keep them in memory.
-- More workers, so that more opens are under way.)",
-     .wrong = R"(the files are in the page cache, and no native samples show that opening is CPU
-  time: then the extract share stays small. Where opens cannot be counted, only file sizes and
-  those samples speak; the evidence says which.)"});
+- More workers, so that more opens run in parallel.)",
+     .wrong = R"(the files are in the page cache, and no native samples show CPU time of opens.
+  Then the extract share stays small. If opens cannot be counted, only file sizes and those samples
+  are used; the evidence states which.)"});
 
 }  // namespace stallprof

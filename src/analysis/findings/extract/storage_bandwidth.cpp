@@ -12,14 +12,14 @@ const AdviceDefinition kFasterStorage{
 
 const AdviceDefinition kFewerBytes{
     "fewer_bytes",
-    "Store the samples in fewer bytes: uint8 instead of float32 is a quarter (what is "
-    "predicted here), or resize or compress the originals."};
+    "Store smaller samples: uint8 instead of float32 is a quarter of the bytes (as predicted "
+    "here), or resize or compress the originals."};
 
 // Twice the storage: half the time blocked.
 Advice fasterStorage(const Evidence& e) {
   return adviceOf(kFasterStorage, {"hardware", "storage", e.run.storageType, "local SSD"},
                   predictScaled(e, &PipelineSettings::ioScale, 0.5, 0.8, 0.1,
-                                "the other storage takes half of the time, at best a tenth"),
+                                "faster storage takes half of the time, at best a tenth"),
                   "a copy of the data set on that storage");
 }
 
@@ -28,14 +28,14 @@ Advice fewerBytes(const Evidence& e) {
   return adviceOf(kFewerBytes, {"data", "bytes a sample", "all", "a quarter"},
                   predictScaled(e, &PipelineSettings::ioScale, 0.25, 0.5, 0.15,
                                 "reading takes a quarter of the time, at best a seventh"),
-                  "the data set is written again; precision or decoding time is the price");
+                  "the data set must be rewritten; it costs precision or decoding time");
 }
 
 Maybe<Finding> storageBandwidth(const Evidence& e) {
   if (!readsInPattern(e, ReadPattern::kBandwidth)) return {};
   const bool best = readsNearBest(e);
-  Finding f = readingFinding(
-      e, best ? "Storage delivers no faster than this" : "Batches wait for reads from storage");
+  Finding f = readingFinding(e, best ? "Reads are at the maximum rate of the storage"
+                                     : "Batches wait for reads from storage");
   if (!best) f.confidence = lowered(f.confidence);
   addStorageEvidence(f, e);
   if (e.run.diskBusyRatio)
@@ -52,17 +52,16 @@ extern const FindingDefinition kStorageBandwidth(
     offers(kMoreWorkers, kCacheInRam, kFewerBytes, kFasterStorage, kLoadAhead),
     within("transform.in_process", "extract.random_access", "extract.small_files"),
     {.cause =
-         R"(The batches are late because whoever makes them is blocked reading, in reads so large
-  that the storage itself is the limit, not the way it is read.)",
-     .rule = R"(more than 5 % of the window is waited for producers blocked on files or
-  sockets, and neither small files nor reads at scattered places were seen. Near the
-  best second of the run (80 %) the confidence is kept; below it, it drops one level.)",
-     .fixes = R"(- Keep the data set in memory (tmpfs, page cache) where it fits.
+         R"(Batches are late because their producers are blocked in large reads. The storage itself is the
+  limit, not the access pattern.)",
+     .rule = R"(waits for producers that are blocked on files or sockets take more than 5 % of the
+  window, and neither small files nor random reads were detected. If the read rate is not near the
+  best second of the run (80 %), confidence is one level lower.)",
+     .fixes = R"(- Keep the data set in memory (tmpfs, page cache) if it fits.
 - Copy it to a faster device, such as a local SSD, before training.
-- Read fewer bytes: compress where the CPU is free, store smaller originals.
+- Read fewer bytes: compress if CPU time is free, store smaller originals.
 - With one or two workers on a device that is not busy: more workers.)",
-     .wrong = R"(a shared device was slow because somebody else used it; or the run was
-  too short for its best second to mean much. Repeat it on a quiet host, and compare a
-  cold epoch with a warm one.)"});
+     .wrong = R"(a shared device was slow because of other users. Or the run was too short for a
+  meaningful best second. Repeat it on a quiet host, and compare a cold epoch with a warm one.)"});
 
 }  // namespace stallprof

@@ -14,9 +14,9 @@ const AdviceDefinition kOwnDevice{
     {},
     [](const AdviceContext&) {
       return std::string(
-          "Give the training a device of its own: move or end what else runs there (nvidia-smi "
-          "lists it), or choose another (CUDA_VISIBLE_DEVICES, the scheduler's request). Where "
-          "sharing is meant, NVIDIA's MPS or MIG divides a device better than taking turns.");
+          "Use a dedicated device for the training: move or end the other processes (nvidia-smi "
+          "lists them), or select another device (CUDA_VISIBLE_DEVICES, the scheduler's request). "
+          "For intended sharing, NVIDIA's MPS or MIG is better than time slicing.");
     },
     true};
 
@@ -26,9 +26,9 @@ Maybe<Finding> gpuShared(const Evidence& e) {
   const double others = *g->othersRatio;
   Finding f = deviceFinding(e, others, "Other processes use the device");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
-  addEvidence(f, "they had {} of its time (NVML)", {ratioWord(others)}, ratioWord(others));
+  addEvidence(f, "they use {} of its time (NVML)", {ratioWord(others)}, ratioWord(others));
   if (g->othersNamed.empty())
-    addEvidence(f, "they are not of this job, and not visible from here", {});
+    addEvidence(f, "they do not belong to this job, and are not visible from here", {});
   else
     addEvidence(f, "most of it: {}", {textWord(g->othersNamed)});
   addBusyEvidence(f, e);
@@ -37,23 +37,25 @@ Maybe<Finding> gpuShared(const Evidence& e) {
   const double maximum = busy * others;
   const auto saved = [&](double part) { return Saved{part * maximum, 0, part * maximum}; };
   return withAdvice(
-      f, {adviceOf(kOwnDevice, {"hardware", "gpu", "shared", "its own"},
-                   predictSaved(e, saved(0.7), saved(0.2), saved(1),
-                                "kernels get faster by seven tenths of what others take, at most "
-                                "by all"),
-                   "the others' work has to go elsewhere")});
+      f,
+      {adviceOf(kOwnDevice, {"hardware", "gpu", "shared", "its own"},
+                predictSaved(
+                    e, saved(0.7), saved(0.2), saved(1),
+                    "kernels get faster by seven tenths of the others' time, at most by all of it"),
+                "the other processes need another device")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kGpuShared(
     "host.gpu_shared", gpuShared, offers(kOwnDevice),
-    {.cause = R"(Other processes use the training's device: they take turns with it, and each of its
-  kernels takes longer.)",
-     .rule = R"(over 10 % of the device's time, by the monitoring library (NVML): its busy share,
-  by the parts of it that it gives to each process. The training's own must be among them.)",
-     .fixes = R"(- Another device, other placement; NVIDIA's MPS or MIG where sharing is meant.)",
-     .wrong = R"(ranks of one job that share a device on purpose are others to each other. Shares
-  of processes are sampled by the driver, and are not given for MIG instances.)"});
+    {.cause =
+         R"(Other processes share the training's device by time slicing. Each kernel of the training takes
+  longer.)",
+     .rule = R"(other processes use over 10 % of the device's time. This is the busy share of NVML,
+  divided by its shares of each process. The training must be one of these processes.)",
+     .fixes = R"(- Another device or placement; NVIDIA's MPS or MIG for intended sharing.)",
+     .wrong = R"(ranks of one job that share a device on purpose count as others to each other. The
+  driver samples the shares of processes, and does not report them for MIG instances.)"});
 
 }  // namespace stallprof

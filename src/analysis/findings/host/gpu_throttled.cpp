@@ -17,10 +17,10 @@ const AdviceDefinition kCoolTheDevice{
     "cool_the_device",
     {},
     [](const AdviceContext& c) {
-      return "Let the device clock higher than " + c.advice.change.from + " MHz (its highest is " +
+      return "Raise the device's clock above " + c.advice.change.from + " MHz (its maximum is " +
              c.advice.change.to +
-             "): raise its power limit (nvidia-smi -pl) where that holds it down, check "
-             "cooling and neighbours where heat does, or move the job.";
+             "): for a power limit raise it (nvidia-smi -pl), for heat check cooling and "
+             "neighbouring devices, or move the job.";
     },
     true};
 
@@ -39,12 +39,12 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
   if (pace >= kSlower) return {};
   const std::string clock = numberText(*g->throttledClockMhz),
                     highest = numberText(*g->maxClockMhz);
-  Finding f = deviceFinding(e, *g->throttledRatio, "The device's clocks are held down");
+  Finding f = deviceFinding(e, *g->throttledRatio, "The device's clocks are throttled");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
-  addEvidence(f, "held down by {} {} of the time",
+  addEvidence(f, "throttled by {} {} of the time",
               {textWord(throttleReason(g->throttleReasons)), ratioWord(*g->throttledRatio)},
               ratioWord(*g->throttledRatio));
-  addEvidence(f, "{} MHz meanwhile, of {} at its highest",
+  addEvidence(f, "{} MHz while throttled, of {} at most",
               {{clock, g->throttledClockMhz, "MHz"}, textWord(highest)});
   if (g->powerWatts)
     addEvidence(f, "draws {} W", {{numberText(*g->powerWatts), g->powerWatts, "W"}});
@@ -56,26 +56,26 @@ Maybe<Finding> gpuThrottled(const Evidence& e) {
     return Saved{part * maximum * std::min(1.0, busy), 0, part * maximum};
   };
   return withAdvice(
-      f,
-      {adviceOf(kCoolTheDevice,
-                {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
-                 std::to_string(std::lround(*g->maxClockMhz))},
-                predictSaved(
-                    e, saved(0.7), saved(0.2), saved(1),
-                    "kernels get faster by seven tenths of what the clock does, at most by all"))});
+      f, {adviceOf(
+             kCoolTheDevice,
+             {"hardware", "gpu clock", std::to_string(std::lround(*g->throttledClockMhz)),
+              std::to_string(std::lround(*g->maxClockMhz))},
+             predictSaved(
+                 e, saved(0.7), saved(0.2), saved(1),
+                 "kernels get faster by seven tenths of the clock's gain, at most by all of it"))});
 }
 
 }  // namespace
 
 extern const FindingDefinition kGpuThrottled(
     "host.gpu_throttled", gpuThrottled, offers(kCoolTheDevice),
-    {.cause = R"(The device's clocks are held down by heat or power.)",
+    {.cause = R"(The device's clocks are throttled by heat or power.)",
      .rule =
-         R"(for over 5 % of the window the monitoring library (NVML) gives a reason (heat, power
-  brake, hardware slowdown), and the clock meanwhile is under 95 % of its highest. The power cap
-  alone is none: a card under full load runs there.)",
+         R"(for over 5 % of the window the monitoring library (NVML) reports a reason (heat, power
+  brake, hardware slowdown), and the clock is then under 95 % of its maximum. The power cap alone is
+  not a reason: a card under full load runs at this cap.)",
      .fixes = R"(- Power limit (nvidia-smi -pl), cooling, placement.)",
-     .wrong = R"(somebody set the power limit below the card's own (nvidia-smi -q -d POWER):
-  then it is not said. Kernels that wait for memory gain nothing from a higher clock.)"});
+     .wrong = R"(the power limit was set below the card's default (nvidia-smi -q -d POWER). Then
+  the finding does not fire. Kernels that wait for memory gain nothing from a higher clock.)"});
 
 }  // namespace stallprof

@@ -25,7 +25,7 @@ Maybe<Finding> memoryPressure(const Evidence& e) {
   f.confidence = lowered(f.confidence);
   if (isShort == MemoryShort::kForSomeone) f.confidence = Confidence::kLow;
   if (e.run.memoryPressureRatio)
-    addEvidence(f, "something waited for memory {} of the time (PSI)", {ratioWord(psi)});
+    addEvidence(f, "tasks waited for memory {} of the time (PSI)", {ratioWord(psi)});
   if (e.run.swapPagesPerSecond) addEvidence(f, "{} swap pages a second", {perSecondWord(swap)});
   if (const auto room = e.run.memoryRoom())
     addEvidence(f, "{} available", {bytesWord(static_cast<double>(*room))});
@@ -38,16 +38,16 @@ Maybe<Finding> memoryPressure(const Evidence& e) {
 extern const FindingDefinition kMemoryPressure(
     "host.memory_pressure", memoryPressure, offers(kFreeMemory), kByOthers,
     {.cause =
-         R"(The host is short of memory: pages are swapped or reclaimed while the job runs, and
-  anything may stall.)",
-     .rule = R"(tasks waited for memory over 5 % of the window (PSI), or over 10 pages a
-  second were swapped. Below a quarter of the window it comes after all other findings, and a run
-  may be healthy beside it.)",
+         R"(The host is short of memory: pages are swapped or reclaimed while the job runs, which can
+  block any process.)",
+     .rule = R"(tasks waited for memory over 5 % of the window (PSI), or over 10 pages a second were
+  swapped. Below a quarter of the window this finding comes after all other findings, and the run
+  can still be healthy.)",
      .fixes = R"(- Fewer workers, smaller prefetch_factor or batch.
 - More memory, or another host.)",
-     .wrong = R"(PSI and swap count the whole host: the pressure may be another job's. Without
-  major faults of the job's own, or swapping with less than a tenth of the memory available, the
-  confidence is low, and more workers are still advised. Its cost for this job is not
+     .wrong = R"(PSI and swap cover the whole host, so another job can cause the pressure. The
+  confidence is low, and more workers are still advised, unless the job itself has major faults, or
+  pages are swapped with less than a tenth of the memory available. The cost for this job is not
   predicted.)"});
 
 }  // namespace stallprof

@@ -12,10 +12,9 @@ namespace {
 // is slowed by a tenth has another first problem than its neighbours.
 constexpr double kExternal = 0.25;
 
-const AdviceDefinition kQuietHost{
-    "quiet_host",
-    "Run again on a host of its own, or pin the job to cores that nobody else uses "
-    "(taskset, cpuset), before trusting any number here."};
+const AdviceDefinition kQuietHost{"quiet_host",
+                                  "Repeat the run on a dedicated host, or pin the job to unused "
+                                  "cores (taskset, cpuset), before you rely on these numbers."};
 
 // Of the window: the trainer was runnable without a core while others had it, by their part of what
 // the other threads of the job and they used. On many cores one thread's waiting is little of them,
@@ -33,7 +32,7 @@ double takenFromTrainer(const Evidence& e) {
 // shorter by that.
 Prediction onQuietHost(const Evidence& e, double taken) {
   if (taken > e.external)
-    return assuming("the training thread has a core whenever it wants one",
+    return assuming("the training thread always has a core when it needs one",
                     reducedTo(taken, 0, 0.2, 0));
   PipelineSettings s = e.gains.base();
   s.cores = coresForPipeline(e, e.run.cores, 0);
@@ -47,17 +46,17 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
   const double taken = takenFromTrainer(e);
   if (std::max(e.external, taken) <= kExternal) return {};
   Finding f =
-      findingOf(e, std::max(e.external, taken), "Other programs use the CPU this run needs");
+      findingOf(e, std::max(e.external, taken), "Other programs use the CPU that this run needs");
   const double used = e.run.externalCpuRatio.value_or(0) + e.run.stealRatio.value_or(0);
-  addEvidence(f, "others used {} of the usable cores", {ratioWord(std::min(1.0, used))});
+  addEvidence(f, "other programs used {} of the usable cores", {ratioWord(std::min(1.0, used))});
   if (used > e.external + 0.01)
     addEvidence(f, "threads of the job waited for {} of them", {ratioWord(e.external)});
   if (e.run.stealRatio && *e.run.stealRatio > 0)
-    addEvidence(f, "of which the hypervisor {}", {ratioWord(*e.run.stealRatio)});
+    addEvidence(f, "of these, the hypervisor {}", {ratioWord(*e.run.stealRatio)});
   if (e.starved > 0)
     addEvidence(f, "the trainer was runnable without a core {} of the time",
                 {ratioWord(e.starved)});
-  addEvidence(f, "intervals are widened by as much");
+  addEvidence(f, "intervals are widened by this share");
   return withAdvice(
       f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, onQuietHost(e, taken))});
 }
@@ -66,17 +65,18 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
 
 extern const FindingDefinition kNoisyNeighbour(
     "host.noisy_neighbour", noisyNeighbour, offers(kQuietHost), kByOthers,
-    {.cause =
-         R"(Other programs use the CPU, so the same run takes another time today and tomorrow.)",
-     .rule = R"(others and the hypervisor used over 25 % of the cores that the job may use, the
-  part of others counted as far as the job's threads waited for a core, and the job lacked them:
-  under a tenth of them was idle, or the trainer was runnable without a core over 5 % of the time.
-  Or the trainer was so for over 25 % of the time while under a tenth was idle, as far as others,
-  not the job, had the cores.
-  Below 25 % it is a caveat. Either way intervals widen by as much and confidence drops from 5 % on;
-  the verdict is withheld only where it exceeds the margin between the first two findings.)",
-     .fixes = R"(- Repeat on a quiet host, or pin the job to cores of its own.)",
-     .wrong = R"(helpers of the job that were not recognised as its own count as
-  others, and so do ranks of it that are not recorded.)"});
+    {.cause = R"(Other programs use the CPU, so the duration of the same run varies.)",
+     .rule =
+         R"(other programs and the hypervisor used over 25 % of the job's cores, and the job lacked
+  cores. Use by other programs counts only as far as the job's threads waited for a core. Cores are
+  lacking if under a tenth was idle, or if the trainer was runnable without a core over 5 % of the
+  time. It also fires if the trainer was runnable without a core over 25 % of the time with under a
+  tenth idle, as far as other programs used the cores.
+  Below 25 % it is a caveat. In both cases intervals widen by this share, and confidence drops from
+  5 % on. The verdict is withheld only if the share exceeds the margin between the first two
+  findings.)",
+     .fixes = R"(- Repeat on a quiet host, or pin the job to its own cores.)",
+     .wrong = R"(helper processes that were not recognized as part of the job count as others. So
+  do ranks of the job that are not recorded.)"});
 
 }  // namespace stallprof

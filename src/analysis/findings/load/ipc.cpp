@@ -10,16 +10,17 @@ namespace {
 
 const AdviceDefinition kUint8Batches{
     "uint8_batches",
-    "Send batches as uint8 and convert to float after they arrive: a quarter of the bytes "
-    "to copy, map and pin."};
+    "Send batches as uint8 and convert to float after they arrive: only a quarter of the bytes is "
+    "copied, mapped and pinned."};
 
 // Arrays of up to 128 kB a batch make a step 1.2 to 1.3 times as fast, from 512 kB on no faster,
 // beside a worker that holds its lock: scripts/bench_handover.
 const AdviceDefinition kTensorsOnce{
     "tensors_once",
-    "Let collate_fn return one tensor a field instead of lists of Python objects, and build each "
-    "tensor once. Of batches under some 100 kB return NumPy arrays, and make tensors of them after "
-    "next(): those need no shared memory, which the training process has to ask the worker for."};
+    "Let collate_fn return one tensor per field instead of lists of Python objects, and build each "
+    "tensor once. For batches under some 100 kB return NumPy arrays, and convert them to tensors "
+    "after next(): they need no shared memory, which the training process must request from the "
+    "worker."};
 
 constexpr double kMinReleased = 0.01;  // of the window: below it is what any memory costs
 
@@ -87,8 +88,8 @@ Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share, bool releas
   // A quarter of the bytes; the rate is an upper bound, so half of it is likely and none possible.
   return adviceOf(
       kUint8Batches, {"code", "dtype", "float32", "uint8"},
-      assuming("bytes cost half, at most all, of 0.3 ns each, and a quarter of them is "
-               "left to move and unmap",
+      assuming("a byte costs half of 0.3 ns, at most all of it, and a quarter of the bytes remains "
+               "to move and unmap",
                e.gains.predictAssumed(withFewerBytes(e, 0.375 * share.bytes, 0.75 * releases.value),
                                       withFewerBytes(e, 0, 0.75 * releases.low),
                                       withFewerBytes(e, 0.75 * share.bytes, 0.75 * releases.high))),
@@ -97,11 +98,12 @@ Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share, bool releas
 }
 
 Advice tensorsOnce(const Evidence& e, const HandOver& share) {
-  return adviceOf(kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
-                  predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
-                                1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2),
-                                "seven tenths, at most nine tenths, of what objects cost goes"),
-                  "none: Python objects are pickled one by one, a tensor goes as one handle");
+  return adviceOf(
+      kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
+      predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
+                    1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2),
+                    "seven tenths of the cost of objects is removed, at most nine tenths"),
+      "none: Python objects are pickled one by one, a tensor is sent as one handle");
 }
 
 Maybe<Finding> ipc(const Evidence& e) {
@@ -110,14 +112,14 @@ Maybe<Finding> ipc(const Evidence& e) {
   const double received = own + blamed, share = received + released;
   if (samplersDominate(e, share + drawn)) return samplersFinding(e, share + drawn);
   if (share <= kNotable) return {};
-  Finding f = loaderFinding(e, share, "Moving batches between processes takes its own time");
-  addEvidence(f, "the training process spends {} receiving and unpickling", {ratioWord(own)});
-  addEvidence(f, "waits {} for batches that are made but not yet there", {ratioWord(blamed)});
+  Finding f = loaderFinding(e, share, "Transfer of batches between processes takes much time");
+  addEvidence(f, "receiving and unpickling takes {} of the training process's time",
+              {ratioWord(own)});
+  addEvidence(f, "waits {} for finished batches that have not arrived", {ratioWord(blamed)});
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
-    addEvidence(f, "{} a batch", {bytesWord(bytes)});
+    addEvidence(f, "{} per batch", {bytesWord(bytes)});
   if (released > 0)
-    addEvidence(f, "unmaps the shared memory of batches that were used {} of its time",
-                {ratioWord(released)});
+    addEvidence(f, "unmapping the shared memory of used batches takes {}", {ratioWord(released)});
   const HandOver parts = handOver(e, received);
   return withAdvice(f,
                     {uint8Batches(e, parts, released > 0), tensorsOnce(e, parts), fewerWorkers(e)});
@@ -128,19 +130,20 @@ Maybe<Finding> ipc(const Evidence& e) {
 extern const FindingDefinition kIpc(
     "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce, kFewerWorkers, kCheaperSampler),
     {.cause =
-         R"(Batches are made, but moving them to the trainer (pickle, pipe, unpickle, mapping) takes
-  its own time.)",
-     .rule = R"(over 5 % of the window is the trainer's own CPU inside next(), waiting for
-  batches on their way, or unmapping the shared memory of the last batch at the loop's line
-  (native samples in munmap); start-up, and workers without an index (a new epoch, a
-  prefetch of 1), are not counted. Where most of it is in the loader's sampler, which runs in
-  the training process, the finding names that.)",
-     .fixes = R"(- Send uint8 and convert after: a quarter of the bytes.
-- One tensor a field instead of lists of objects; of batches under some 100 kB one NumPy array,
-  made a tensor after next(): it needs no shared memory.
+         R"(Batches are ready, but their transfer to the trainer (pickle, pipe, unpickle, mapping) takes
+  much time.)",
+     .rule =
+         R"(over 5 % of the window is transfer: the trainer's CPU time inside next(), waiting for
+  batches in transit, or unmapping the shared memory of the last batch at the loop's line (native
+  samples in munmap). Start-up, and workers without an index (a new epoch, a prefetch of 1), do not
+  count. If most of it is in the loader's sampler, which runs in the training process, the finding
+  names the sampler.)",
+     .fixes = R"(- Send uint8 and convert later: a quarter of the bytes.
+- One tensor per field instead of lists of objects. For batches under some 100 kB one NumPy array,
+  converted to a tensor after next(): it needs no shared memory.
 - Smaller batches of larger parts: fewer objects to pickle.
-- num_workers=0, where a batch takes less time to make than to send: the model compares.)",
-     .wrong = R"(the trainer is slow to wake because cores are short:
-  compute.contention shows with it.)"});
+- num_workers=0, if making a batch takes less time than sending it: the model compares both.)",
+     .wrong = R"(the trainer wakes up late because cores are short. Then compute.contention is also
+  reported.)"});
 
 }  // namespace stallprof

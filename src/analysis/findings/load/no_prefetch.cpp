@@ -16,10 +16,10 @@ Maybe<Finding> noPrefetch(const Evidence& e) {
   if (e.prefetch() != 1 && !few) return {};
   auto more = morePrefetch(e);
   if (!more) return {};
-  Finding f =
-      loaderFinding(e, e.steadyWait(), "Too few batches are made ahead to ride out a slow one");
+  Finding f = loaderFinding(e, e.steadyWait(),
+                            "Too few batches are prefetched to compensate for a slow one");
   addEvidence(
-      f, "{} ahead at most (prefetch_factor {}, {})",
+      f, "at most {} ahead (prefetch_factor {}, {})",
       {countWord(ahead, "batch"), countWord(e.prefetch()), countWord(e.workers(), "worker")});
   addEvidence(f, "batch times vary by {}", {ratioWord(cv)});
   addEvidence(f, "waits {} of the time", {ratioWord(e.steadyWait())});
@@ -31,13 +31,13 @@ Maybe<Finding> noPrefetch(const Evidence& e) {
 extern const FindingDefinition kNoPrefetch(
     "load.no_prefetch", noPrefetch, offers(kMorePrefetch),
     within("transform.too_few_workers", "transform.cpu_saturated", "transform.stragglers"),
-    {.cause = R"(So few batches are made ahead that a single slow one empties the queue.)",
-     .rule = R"(prefetch_factor is 1, or fewer than 4 batches are ahead (prefetch x workers)
-  while batch times vary by over 10 %; over 2 % of the window is waited, and the model
-  finds a gain.)",
+    {.cause = R"(So few batches are prefetched that a single slow batch empties the queue.)",
+     .rule =
+         R"(prefetch_factor is 1, or fewer than 4 batches are ahead (prefetch x workers) while batch
+  times vary by over 10 %. Waiting takes over 2 % of the window, and the model predicts a gain.)",
      .fixes = R"(- Raise prefetch_factor to 4; it costs shared memory for each batch.
-- More workers give more batches ahead, too.)",
-     .wrong = R"(the workers are too slow on average: a longer queue does not add
-  capacity, and the model finds no gain.)"});
+- More workers also prefetch more batches.)",
+     .wrong = R"(the workers are too slow on average. A longer queue does not add capacity, and the
+  model predicts no gain.)"});
 
 }  // namespace stallprof

@@ -17,19 +17,19 @@ constexpr double kPinnedFaster = 2.5, kMinPinnedFaster = 1.2, kMaxPinnedFaster =
 std::string pinMemoryText(const AdviceContext& c) {
   if (c.advice.change.kind == "loader_arg")
     return "Pass " + settingOf(c, "pin_memory") + "=True" + atSetting(c) +
-           " and copy with .to(device, non_blocking=True): the copy then runs beside the step, and "
-           "at the link's speed.";
+           " and copy with .to(device, non_blocking=True): the copy then overlaps the step, at the "
+           "link's speed.";
   static constexpr PerFramework kHow = {
       "Copy from pinned memory (tensor.pin_memory(), or pin_memory=True in the loader that makes "
       "them) with non_blocking=True",
-      "Let the pipeline end with tf.data.experimental.prefetch_to_device(), one batch ahead",
-      "Give the next batch to jax.device_put() before this one is used",
+      "End the pipeline with tf.data.experimental.prefetch_to_device(), one batch ahead",
+      "Pass the next batch to jax.device_put() before the current one is used",
       "Copy from pinned memory (cudaMallocHost, cudaHostRegister) with cudaMemcpyAsync, in a "
       "stream of its own"};
   const Framework framework = frameworkOf(c);
   const bool pinned = framework != Framework::kTensorFlow && framework != Framework::kJax;
   return std::string(kHow.of(framework)) + atLine(c.finding.where) +
-         ": the copy then runs beside the step" + (pinned ? ", and at the link's speed." : ".");
+         ": the copy then overlaps the step" + (pinned ? ", and at the link's speed." : ".");
 }
 
 const AdviceDefinition kPinMemory{"pin_memory", {}, pinMemoryText, true};
@@ -52,7 +52,7 @@ Advice pinMemory(const Evidence& e, double exposed) {
                          : Advice::Change{"code", "copy to the device", "pageable", "pinned"},
                   predictSaved(e, saved(measured, 0.9), saved(kMinPinnedFaster, 0.4),
                                saved(kMaxPinnedFaster, 1), assumes),
-                  "pinned memory is taken from the host's for as long as batches lie ready");
+                  "pinned memory is unavailable to the host while batches are queued");
 }
 
 Maybe<Finding> pageableCopy(const Evidence& e) {
@@ -69,10 +69,11 @@ Maybe<Finding> pageableCopy(const Evidence& e) {
   else
     addEvidence(f, "copies from pageable memory take {} of the time", {ratioWord(d.pageable)});
   if (d.blocking > 0)
-    addEvidence(f, "the training thread stands in them {} of the time", {ratioWord(d.blocking)});
-  addEvidence(f, "the device does nothing but copy {} of the time", {ratioWord(d.copies)});
+    addEvidence(f, "the training thread is blocked in them {} of the time",
+                {ratioWord(d.blocking)});
+  addEvidence(f, "the device only copies {} of the time", {ratioWord(d.copies)});
   if (d.pinnedRate > 0)
-    addEvidence(f, "pinned copies of this run go at {}", {rateWord(d.pinnedRate)}, {});
+    addEvidence(f, "pinned copies of this run reach {}", {rateWord(d.pinnedRate)}, {});
   pointAt(e, e.trainer.device.copySite, "{} of the samples in a copy are in {}", f);
   if (e.loader && !e.loader->pinMemory) f.where = e.loaderLine();
   return withAdvice(f, {pinMemory(e, exposed)});
@@ -83,13 +84,14 @@ Maybe<Finding> pageableCopy(const Evidence& e) {
 extern const FindingDefinition kPageableCopy(
     "load.pageable_copy", pageableCopy, offers(kPinMemory),
     {.cause =
-         R"(Copies to the device start from ordinary memory: the driver copies them twice, and the
-  calling thread stands until they are done.)",
-     .rule = R"(most of the copying to the device is from pageable memory, and for over 5 % of
-  the window the training thread stands in it, or the device does nothing but copy.)",
+         R"(Copies to the device start from pageable memory. The driver copies the data twice, and the
+  calling thread is blocked until the copy is done.)",
+     .rule =
+         R"(most of the copying to the device is from pageable memory. For over 5 % of the window
+  the training thread is blocked in these copies, or the device only copies.)",
      .fixes = R"(- pin_memory=True in the loader, and .to(device, non_blocking=True).
 - Fewer bytes: uint8, converted on the device.)",
-     .wrong = R"(the copies are of something else than batches (weights that are loaded
-  again); the line they are called from shows it.)"});
+     .wrong = R"(the copies are not of batches (for example, weights that are loaded again). The
+  line of the call shows it.)"});
 
 }  // namespace stallprof

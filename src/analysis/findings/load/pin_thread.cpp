@@ -26,12 +26,12 @@ double pinThreadBusy(const Evidence& e) {
 Maybe<Finding> pinThread(const Evidence& e) {
   const double busy = pinThreadBusy(e);
   if (busy < kPinThreadBusy || e.steadyWait() <= kNotable) return {};
-  Finding f = deviceFinding(e, e.steadyWait(), "The thread that pins batches is a whole core busy");
+  Finding f = deviceFinding(e, e.steadyWait(), "The thread that pins batches uses a whole core");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f, "it runs {} of the time", {ratioWord(busy)});
   addEvidence(f, "meanwhile the training thread waits {} of the time", {ratioWord(e.steadyWait())});
   if (const double bytes = e.gains.workload().batchBytes; bytes > 0)
-    addEvidence(f, "{} a batch", {bytesWord(bytes)});
+    addEvidence(f, "{} per batch", {bytesWord(bytes)});
   // The model has no stage for it: a quarter of the bytes leaves a quarter of its time, and the
   // wait ends where something else becomes the limit.
   constexpr double kLeft = 0.25;
@@ -40,7 +40,7 @@ Maybe<Finding> pinThread(const Evidence& e) {
   };
   return withAdvice(
       f, {adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
-                   assuming("half of the waiting, at most all, goes",
+                   assuming("half of the waiting is removed, at most all of it",
                             {speedup(0.5), speedup(0), speedup(1)}),
                    "normalise on the device after the copy; only for data that fits in bytes")});
 }
@@ -49,13 +49,13 @@ Maybe<Finding> pinThread(const Evidence& e) {
 
 extern const FindingDefinition kPinThread(
     "load.pin_thread", pinThread, offers(kCopyFewerBytes),
-    {.cause = R"(One thread copies every batch into pinned memory, and it is a whole core busy.)",
+    {.cause = R"(One thread copies every batch into pinned memory, and uses a whole core for it.)",
      .rule =
-         R"(the loader's pin thread runs for over 90 % of the window while the training thread
-  waits for data for over 5 %.)",
+         R"(the loader's pin thread runs for over 90 % of the window while the training thread waits
+  for data for over 5 %.)",
      .fixes = R"(- Smaller dtype.
-- Batches pinned where they are made, or no pinning.)",
-     .wrong = R"(the thread spins rather than copies; or its process holds the
-  interpreter's lock elsewhere. The thread is known by the name that PyTorch 2 gives it.)"});
+- Pin batches where they are made, or do not pin them.)",
+     .wrong = R"(the thread spins instead of copying, or its process holds the GIL elsewhere. The
+  thread is identified by the name that PyTorch 2 gives it.)"});
 
 }  // namespace stallprof

@@ -21,7 +21,7 @@ Advice copyFewerBytes(const Evidence& e) {
   };
   return adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
                   predictSaved(e, saved(0.7), saved(0.1), saved(0.9),
-                               "seven tenths of the copying, at most nine tenths, goes"),
+                               "seven tenths of the copying is removed, at most nine tenths"),
                   "normalise on the device after the copy; only for data that fits in bytes");
 }
 
@@ -30,10 +30,10 @@ Maybe<Finding> transferBandwidth(const Evidence& e) {
   if (!d.timeline || d.pinned <= kNotable || d.copies <= kNotable || d.pinned < d.pageable)
     return {};
   if (d.pinnedRate < kLinkSpeed) return {};
-  Finding f = deviceFinding(e, d.copies, "A batch's bytes fill the link to the device");
-  addEvidence(f, "the device does nothing but copy {} of the time", {ratioWord(d.copies)});
-  addEvidence(f, "pinned copies go at {}, as fast as links get", {rateWord(d.pinnedRate)});
-  if (d.pinnedBytes > 0) addEvidence(f, "{} a step", {bytesWord(d.pinnedBytes)});
+  Finding f = deviceFinding(e, d.copies, "Copies of batches saturate the link to the device");
+  addEvidence(f, "the device only copies {} of the time", {ratioWord(d.copies)});
+  addEvidence(f, "pinned copies reach {}, near the maximum of links", {rateWord(d.pinnedRate)});
+  if (d.pinnedBytes > 0) addEvidence(f, "{} per step", {bytesWord(d.pinnedBytes)});
   return withAdvice(f, {copyFewerBytes(e)});
 }
 
@@ -41,12 +41,13 @@ Maybe<Finding> transferBandwidth(const Evidence& e) {
 
 extern const FindingDefinition kTransferBandwidth(
     "load.transfer_bandwidth", transferBandwidth, offers(kCopyFewerBytes),
-    {.cause = R"(The bytes of a batch fill the link to the device.)",
-     .rule = R"(pinned copies run at over 10 GB/s, about what the slowest link beside a current
-  device carries, and for over 5 % of the window the device does nothing but copy.)",
-     .fixes = R"(- uint8 or half precision on the way; normalise on the device.
+    {.cause = R"(The copies of batches saturate the link to the device.)",
+     .rule =
+         R"(pinned copies run at over 10 GB/s, which is about the capacity of the slowest link of a
+  current device. For over 5 % of the window the device only copies.)",
+     .fixes = R"(- Transfer uint8 or half precision; normalise on the device.
 - Fewer bytes: crop on the host; a copy stream that runs a batch ahead.)",
-     .wrong = R"(the link is shared with another device, or the device is attached with
-  fewer lanes than it could.)"});
+     .wrong = R"(the link is shared with another device, or the device uses fewer lanes than
+  possible.)"});
 
 }  // namespace stallprof

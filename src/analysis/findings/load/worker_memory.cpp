@@ -14,9 +14,9 @@ constexpr double kHeadroomGone = 0.10;   // of a limit
 
 const AdviceDefinition kPlainArrays{
     "plain_arrays",
-    "Find what each worker keeps from sample to sample: a cache in the data set is filled by every "
-    "worker for itself. Bound it, or hold the data in one numpy array or torch tensor made before "
-    "the workers start, which they share."};
+    "Find the data that each worker keeps from sample to sample: each worker fills its own copy of "
+    "a cache in the data set. Limit it, or keep the data in one numpy array or torch tensor that "
+    "is created before the workers start. The workers then share it."};
 
 const AdviceDefinition kMoreSharedMemory{
     "more_shared_memory",
@@ -59,21 +59,21 @@ Maybe<Finding> workerMemory(const Evidence& e) {
   const bool grows = growth.secondsLeft >= 0 && growth.secondsLeft < kSoon;
   if (!grows && !shmShort(e)) return {};
   Finding f = loaderFinding(e, 0,
-                            grows ? "The workers' memory grows until the host has none left"
+                            grows ? "The workers' memory grows until the host has no free memory"
                                   : "/dev/shm is nearly full: workers will die with a bus error");
   if (grows) {
-    addEvidence(f, "their own memory grows by {} a minute, all workers together",
+    addEvidence(f, "their private memory grows by {} per minute, for all workers together",
                 {bytesWord(growth.bytesPerSecond * 60)});
-    addEvidence(f, "at this pace memory is used up in {} minutes",
+    addEvidence(f, "at this rate memory is used up in {} minutes",
                 {numberWord(growth.secondsLeft / 60)}, timeWord(growth.secondsLeft));
     offer(f, adviceOf(kPlainArrays, {"code", "dataset", "Python objects", "one array"}, {},
-                      "none, where what was kept is not needed again"));
+                      "none, if the kept data is not needed again"));
   }
   if (shmShort(e)) {
-    addEvidence(f, "{} of /dev/shm left at its fullest",
+    addEvidence(f, "minimum free space of /dev/shm: {}",
                 {bytesWord(static_cast<double>(*e.run.shmFree))});
     offer(f, adviceOf(kMoreSharedMemory, {"env", "/dev/shm", "", "larger"}, {},
-                      "containers: --shm-size; it is memory that is really used"));
+                      "containers: --shm-size; this memory is actually used"));
   }
   f.confidence = Confidence::kMedium;  // a straight line, far beyond what was seen
   return f;
@@ -84,20 +84,20 @@ Maybe<Finding> workerMemory(const Evidence& e) {
 extern const FindingDefinition kWorkerMemory(
     "load.worker_memory", workerMemory, offers(kPlainArrays, kMoreSharedMemory),
     {.cause =
-         R"(The workers' memory, or /dev/shm, is on the way to full: the run would be killed or die
+         R"(The workers' memory, or /dev/shm, is about to run out. The run would then be killed or end
   with a bus error.)",
-     .rule = R"(the private memory of workers (resident, less what files and shared memory hold)
-  grows steadily after the first third of their lives: the median of the next thirds rises,
-  in the last at half the pace or more; by over 64 MB in the window, and at that pace
-  memory is used up within a day. Only workers that live for two thirds of the window count:
-  the memory of those started each epoch is free again when they end. Or under 10 % of
-  /dev/shm was left.)",
+     .rule =
+         R"(the private memory of workers (resident memory without files and shared memory) grows
+  steadily after the first third of their lifetime. The median of the next thirds rises, in the last
+  at half the rate or more. It grows by over 64 MB in the window, and at that rate memory is used up
+  within a day. Only workers that live for two thirds of the window count, because the memory of
+  workers of one epoch is freed when they end. Or under 10 % of /dev/shm was free.)",
      .fixes =
-         R"(- Bound what a worker keeps (caches in the data set, lists that grow), or share one array.
+         R"(- Limit what a worker keeps (caches in the data set, growing lists), or share one array.
 - Fewer workers, smaller prefetch_factor.
 - More shared memory for the container (--shm-size).)",
-     .wrong = R"(growth levels off later, as a cache does when it is full: watch a longer
-  run. Pages of the parent that are copied because workers write to them (reference counts
-  of Python objects) are resident from the start: such growth is not seen.)"});
+     .wrong = R"(growth ends later, as with a cache that becomes full: record a longer run. Pages
+  of the parent that are copied when workers write to them (reference counts of Python objects) are
+  resident from the start. Such growth is not detected.)"});
 
 }  // namespace stallprof

@@ -13,7 +13,7 @@ constexpr double kStartupShare = 0.02;  // of the window
 const AdviceDefinition kPersistentWorkers{
     "persistent_workers", {}, [](const AdviceContext& c) {
       return "Pass " + settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
-             ": the workers stay alive from epoch to epoch instead of starting again.";
+             ": the workers then continue from epoch to epoch instead of being restarted.";
     }};
 
 double startupShare(const Evidence& e) {
@@ -39,12 +39,12 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   const Workload& w = e.gains.workload();
   const double share = startupShare(e);
   if (e.workers() < 1 || e.gains.base().persistent || share <= kStartupShare) return {};
-  Finding f = loaderFinding(e, share, "Workers are started again for every epoch");
+  Finding f = loaderFinding(e, share, "Workers are restarted for every epoch");
   addEvidence(f, "starting workers takes {} of the time", {ratioWord(share)});
   if (const double steps = stepsOfWholeEpochs(e); steps > 0 && w.stepsPerEpoch > 0)
-    addEvidence(f, "{} an epoch of {} steps", {timeWord(w.startup), numberWord(steps)});
+    addEvidence(f, "{} per epoch of {} steps", {timeWord(w.startup), numberWord(steps)});
   else if (w.stepsPerEpoch > 0)
-    addEvidence(f, "{} an epoch", {timeWord(w.startup)});
+    addEvidence(f, "{} per epoch", {timeWord(w.startup)});
   PipelineSettings s = e.gains.base();
   s.persistent = true;
   PipelineSettings slow = s;
@@ -54,8 +54,8 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   return withAdvice(
       f, {adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
                    e.gains.predict(s, slow, s),
-                   "the workers' memory stays in use between epochs; changes made to the "
-                   "dataset object between epochs no longer reach them"),
+                   "the workers' memory stays in use between epochs; workers do not see changes to "
+                   "the dataset object between epochs"),
           fewerWorkers(e, kFewerStarts)});
 }
 
@@ -64,14 +64,14 @@ Maybe<Finding> workerStartup(const Evidence& e) {
 extern const FindingDefinition kWorkerStartup(
     "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerStarts),
     {.cause =
-         R"(The workers end with each epoch and are started again: import, dataset copy and the first
-  batches are paid every time, and the next step copies memory that forked workers share.)",
+         R"(The workers end with each epoch and are restarted. Imports, the copy of the dataset and the
+  first batches are repeated each time. The next step also copies memory that forked workers share.)",
      .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
      .fixes = R"(- persistent_workers=True.
-- num_workers=0, or fewer, where batches are so cheap that starting workers costs more.
+- num_workers=0, or fewer, if batches are so cheap that starting workers costs more.
 - Longer epochs: a sampler that repeats the data set.
 - fork instead of spawn, lighter imports in the main module.)",
-     .wrong = R"(the first epoch after the window's start is the only one: then there is
-  nothing to save later. Datasets changed between epochs need new workers.)"});
+     .wrong = R"(there is only one epoch after the window's start, so there is nothing to save
+  later. Datasets that change between epochs need new workers.)"});
 
 }  // namespace stallprof

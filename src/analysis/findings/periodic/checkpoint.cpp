@@ -24,7 +24,7 @@ const AdviceDefinition kBackgroundCheckpoints{
 const AdviceDefinition kRarerCheckpoints{
     "rarer_checkpoints", {}, [](const AdviceContext& c) {
       return "Save half as often" + atLine(c.finding.where) +
-             ": the time per step halves, and so does the protection.";
+             ": the saving time per step halves, but up to twice the work is lost in a crash.";
     }};
 
 struct Saves {
@@ -88,8 +88,8 @@ Maybe<Finding> checkpoint(const Evidence& e) {
   if (share <= kNotable) return {};
   const Saves saves = savesIn(e);
   Finding f = findingOf(e, share,
-                        saves.count > 0 ? "Training stands still while checkpoints are written"
-                                        : "Training stands still while files are written");
+                        saves.count > 0 ? "Training is blocked while checkpoints are written"
+                                        : "Training is blocked while files are written");
   addEvidence(f, "saving takes {} of the time", {ratioWord(share)});
   if (saves.count == 1) f.confidence = lowered(f.confidence);  // how often is not known
   if (saves.count > 0)
@@ -99,7 +99,7 @@ Maybe<Finding> checkpoint(const Evidence& e) {
                  timeWord(e.checkpoint * e.window / saves.count)});
   if (saves.longest) f.where = lineAt(e.trace, saves.longest->file, saves.longest->line);
   if (beside > 0) {
-    addEvidence(f, "of which writing beside known saves {}", {ratioWord(beside)});
+    addEvidence(f, "of this, writing outside of known saves takes {}", {ratioWord(beside)});
     f.confidence = std::min(f.confidence, Confidence::kMedium);
     if (beside > e.checkpoint) pointAtOverhead(f, e, OverheadKind::kCheckpoint);
   }
@@ -111,21 +111,21 @@ Maybe<Finding> checkpoint(const Evidence& e) {
                    "a second copy of the weights in memory while it is written"),
           adviceOf(kRarerCheckpoints, {"code", "checkpoint_interval", "1", "2"},
                    savingRarely(e, share, 0.5, 0.55, 0.45),
-                   "twice the work is lost when a run dies")});
+                   "twice the work is lost when a run fails")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kCheckpoint(
     "periodic.checkpoint", checkpoint, offers(kBackgroundCheckpoints, kRarerCheckpoints),
-    {.cause = R"(The training stands still while its state, or another file, is written.)",
-     .rule = R"(saving on the trainer's thread takes over 5 % of the window: calls that the hook
-  times, and what samples find blocked in writing, with the function of the user's own that
-  does it.)",
-     .fixes = R"(- Copy the state, write it in the background.
+    {.cause = R"(The training is blocked while its state, or another file, is written.)",
+     .rule =
+         R"(saving on the trainer's thread takes over 5 % of the window. This covers calls that the
+  hook times, and samples that are blocked in writing, with the user's own function that writes.)",
+     .fixes = R"(- Copy the state, and write it in the background.
 - Save less often.
-- Save to local storage, copy from there.)",
-     .wrong = R"(the window is short and holds one save by chance: check the count.
-  Saves from another thread or process are not counted.)"});
+- Save to local storage, and copy from there.)",
+     .wrong = R"(the window is short and contains one save by chance: check the count. Saves from
+  another thread or process are not counted.)"});
 
 }  // namespace stallprof

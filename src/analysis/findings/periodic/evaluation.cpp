@@ -10,15 +10,15 @@ namespace stallprof {
 namespace {
 
 // The device's work of it leaves with it.
-const AdviceDefinition kSeparateEvaluation = deviceAdvice(
-    "separate_evaluation",
-    "Evaluate in a job of its own, from the checkpoints, on another device or other cores: the "
-    "training goes on meanwhile.");
+const AdviceDefinition kSeparateEvaluation =
+    deviceAdvice("separate_evaluation",
+                 "Evaluate in a separate job, from the checkpoints, on another device or other "
+                 "cores, while the training continues.");
 const AdviceDefinition kRarerEvaluation =
     deviceAdvice("rarer_evaluation", "Evaluate half as often, or on a fixed part of the data.");
 
 constexpr std::string_view kForwardAlone =
-    "by their names, more functions of forward passes ran than those of backward ones explain";
+    "by function names, there were more forward passes than the backward passes explain";
 
 constexpr double kItsWork = 0.90;  // of the time of a program that is not seen to train
 constexpr double kMinStep = 0.02;  // of the time is left, whatever goes
@@ -95,17 +95,18 @@ Maybe<Finding> evaluation(const Evidence& e) {
   rarer.low = reducedTo(of.low, 0.5, 0.55, 0.45, kMinStep).low;
   rarer.high = reducedTo(of.high, 0.5, 0.55, 0.45, kMinStep).high;
   if (inSteps)
-    rarer = assuming(predicted ? "what the model predicts in each step is not what it is trained on"
-                               : "what runs in eval() mode is no part of a training step",
-                     std::move(rarer));
+    rarer =
+        assuming(predicted ? "the predictions of the model in each step are not its training data"
+                           : "work in eval() mode is not part of a training step",
+                 std::move(rarer));
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
   return withAdvice(
       f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
-                   assuming("another device, or other cores, evaluate meanwhile",
+                   assuming("another device, or other cores, evaluate at the same time",
                             reducedTo(share, 0, 0.1, 0, kMinStep)),
                    "a second model in memory, and a checkpoint for each evaluation"),
           adviceOf(kRarerEvaluation, {"code", "evaluation_interval", "1", "2"}, std::move(rarer),
-                   "a bad run is noticed later")});
+                   "a bad run is detected later")});
 }
 
 }  // namespace
@@ -113,17 +114,18 @@ Maybe<Finding> evaluation(const Evidence& e) {
 extern const FindingDefinition kEvaluation(
     "periodic.evaluation", evaluation, offers(kSeparateEvaluation, kRarerEvaluation),
     {.cause = R"(Evaluation takes a large part of the time.)",
-     .rule = R"(epochs without an optimizer step, what a program does between eval() and train()
-  of a module without an update, what a library is known to call evaluation, or what functions
-  of the program's own do that run the model and never update it, in a few steps that are far
-  longer than the others, are over 5 % of the window. In a program without an interpreter:
-  computing, with forward passes in it, beyond what its backward passes explain, by the names
-  of the functions, more than once; or metrics that a rule knows.)",
+     .rule = R"(one of these takes over 5 % of the window:
+  - epochs without an optimizer step, or known evaluation functions of a library;
+  - work between eval() and train() of a module, without an update;
+  - the user's own functions that run the model and never update it, in a few steps that are far
+    longer than the others;
+  - without an interpreter: known metrics, or repeated computation with forward passes beyond those
+    that backward passes explain, by function names.)",
      .fixes = R"(- Evaluate in another job, from the checkpoints.
 - Evaluate less often, or on a subset.)",
-     .wrong = R"(the window holds an unusual number of evaluations. Or what is done in eval() mode,
-  in predict() or in forward passes alone makes the data to train on, as a model that acts does in
-  reinforcement learning: with fewer than four updates an interval the confidence is medium at
-  most, with fewer than two, or predict() in most steps, low.)"});
+     .wrong = R"(the window contains an unusual number of evaluations. Or work in eval() mode, in
+  predict() or in forward passes makes training data, as in reinforcement learning. With fewer than
+  four updates per interval the confidence is medium at most. It is low with fewer than two, or with
+  predict() in most steps.)"});
 
 }  // namespace stallprof

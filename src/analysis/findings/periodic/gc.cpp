@@ -9,20 +9,21 @@ constexpr double kGcNotable = 0.01;  // over ranks the stops add up
 
 const AdviceDefinition kGcFreeze{
     "gc_freeze",
-    "Call gc.collect() and gc.freeze() once before the loop, so that what setup made is not "
-    "walked again; with many ranks, gc.disable() and gc.collect() every N steps on all at "
-    "once."};
+    "Call gc.collect() and gc.freeze() once before the loop, so that objects of the setup are not "
+    "traversed again. With many ranks, call gc.disable(), and gc.collect() every N steps on all "
+    "ranks at once."};
 
 Maybe<Finding> garbageCollection(const Evidence& e) {
-  const Maybe<Finding> f = sampledOverhead(e, OverheadKind::kGc, kGcNotable,
-                                           "Python's garbage collector stops the training",
-                                           "collecting on the training thread {} of the time");
+  const Maybe<Finding> f = sampledOverhead(
+      e, OverheadKind::kGc, kGcNotable, "Python's garbage collector stops the training",
+      "garbage collection takes {} of the training thread's time");
   if (!f) return {};
   // What is alive since setup is most of what a collection walks.
-  return withAdvice(*f, {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
-                                  assuming("a fifth of the collecting is left, at best a fiftieth",
-                                           withoutOverhead(e, f->shareRatio, 0.2, 0.6, 0.02)),
-                                  "objects in cycles made before gc.freeze() are never freed")});
+  return withAdvice(*f,
+                    {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
+                              assuming("a fifth of the collection time remains, at best a fiftieth",
+                                       withoutOverhead(e, f->shareRatio, 0.2, 0.6, 0.02)),
+                              "objects in cycles made before gc.freeze() are never freed")});
 }
 
 }  // namespace
@@ -30,10 +31,12 @@ Maybe<Finding> garbageCollection(const Evidence& e) {
 extern const FindingDefinition kGarbageCollection(
     "periodic.gc", garbageCollection, offers(kGcFreeze),
     {.cause =
-         R"(Python's garbage collector stops the step now and then; across ranks the stops add up.)",
-     .rule = R"(the interpreter is collecting in over 1 % of the samples of the training thread
-  (at the low end of a 90 % interval).)",
+         R"(Python's garbage collector interrupts some steps. With several ranks these interruptions add
+  up.)",
+     .rule =
+         R"(the garbage collector runs in over 1 % of the samples of the training thread (at the low
+  end of a 90 % interval).)",
      .fixes = R"(- gc.freeze() after setup; collect every N steps on all ranks at once.)",
-     .wrong = R"(memory grows where cycles are never collected.)"});
+     .wrong = R"(memory grows if cycles are never collected.)"});
 
 }  // namespace stallprof

@@ -9,17 +9,17 @@ namespace {
 const AdviceDefinition kRarerLogging{
     "rarer_logging", {}, [](const AdviceContext& c) {
       return "Log a tenth as often" + atLine(c.finding.where) +
-             ", collect values as tensors until then, and write from a thread or a queue.";
+             ", keep values as tensors until then, and write from a thread or a queue.";
     }};
 
 Maybe<Finding> logging(const Evidence& e) {
   const Maybe<Finding> f =
-      sampledOverhead(e, OverheadKind::kLogging, kNotable, "Logging holds up the steps",
+      sampledOverhead(e, OverheadKind::kLogging, kNotable, "Logging delays the steps",
                       "the training thread logs {} of the time");
   if (!f) return {};
   // One in ten of the calls is left; how they are spread is not known.
   return withAdvice(*f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
-                                  assuming("a tenth of the time is left, at best a fiftieth",
+                                  assuming("a tenth of the time remains, at best a fiftieth",
                                            withoutOverhead(e, f->shareRatio, 0.1, 0.5, 0.02)),
                                   "coarser curves")});
 }
@@ -28,12 +28,13 @@ Maybe<Finding> logging(const Evidence& e) {
 
 extern const FindingDefinition kLogging(
     "periodic.logging", logging, offers(kRarerLogging),
-    {.cause = R"(Writing logs holds up steps.)",
-     .rule = R"(over 5 % of the samples of the training thread (at the low end of a 90 %
-  interval) are in logging, a tracker, a progress bar or a plot. `stallprof explain
-  --rules` lists which.)",
+    {.cause = R"(Writing logs delays steps.)",
+     .rule =
+         R"(over 5 % of the samples of the training thread (at the low end of a 90 % interval) are
+  in logging, a tracker, a progress bar or a plot. `stallprof explain --rules` lists these
+  functions.)",
      .fixes = R"(- Log every N steps; buffer; write from a thread.)",
-     .wrong = R"(the time is a device sync caused by reading the value. The tracker's
-  own thread or process is not counted: only what holds up the training thread.)"});
+     .wrong = R"(reading the value causes a device sync, which takes the time. Work in the
+  tracker's own thread or process is not counted, only delays of the training thread.)"});
 
 }  // namespace stallprof

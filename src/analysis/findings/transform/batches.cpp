@@ -22,14 +22,14 @@ std::int64_t ofOthers(const Evidence& e) {
 void addWaitEvidence(Finding& f, const Evidence& e) {
   if (e.perStep <= 0)
     return addEvidence(f, "makes or waits for data {} of the time", {ratioWord(e.wait)});
-  addEvidence(f, "waits {} of {} a step for data",
+  addEvidence(f, "waits {} of {} per step for data",
               {timeWord(e.wait * e.perStep), timeWord(e.perStep)}, ratioWord(e.wait));
 }
 
 void addBatchEvidence(Finding& f, const Evidence& e) {
   const Demand& d = e.gains.demand();
   if (d.batch.alone() <= 0) return;
-  addEvidence(f, "making a batch takes {}, of which CPU {}",
+  addEvidence(f, "making a batch takes {}, of which {} is CPU time",
               {timeWord(d.batch.alone()), timeWord(d.batchCpu)});
 }
 
@@ -81,10 +81,10 @@ Finding threadsFinding(const Evidence& e, std::string title) {
   const std::int64_t others = ofOthers(e);
   const auto own = static_cast<std::int64_t>(e.trainer.threads.size()) - others;
   if (own > 0)
-    addEvidence(f, "made by {} of the training process, which also do other work",
+    addEvidence(f, "made by {} of the training process that also do other work",
                 {countWord(own, "thread")});
   if (others > 0)
-    addEvidence(f, "made by {} of processes that the program starts itself",
+    addEvidence(f, "made by {} of processes that the program starts",
                 {countWord(others, "thread")});
   addCoresEvidence(f, e);
   return f;

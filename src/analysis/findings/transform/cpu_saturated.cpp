@@ -41,9 +41,9 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
                 {ratioWord(e.starved)});
   addCoresEvidence(f, e);
   const Demand& d = e.gains.demand();
-  addEvidence(f, "a step asks for {} of CPU: batch {}, training process {}",
+  addEvidence(f, "a step needs {} of CPU time: batch {}, training process {}",
               {timeWord(d.batchCpu + d.trainerCpu), timeWord(d.batchCpu), timeWord(d.trainerCpu)});
-  addEvidence(f, "more workers would share the same cores");
+  addEvidence(f, "more workers would only share the same cores");
   return withAdvice(f, {cheaperBatches(e), moreCores(e), fewerWorkers(e)});
 }
 
@@ -54,16 +54,17 @@ extern const FindingDefinition kCpuSaturated(
     offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
     within("transform.in_process", "transform.too_few_workers"),
     {.cause =
-         R"(Making batches needs more CPU than there is. More workers would only share the same
+         R"(Making batches needs more CPU time than is available. More workers would only share the same
   cores.)",
-     .rule = R"(more than 5 % of the window is blamed on making batches, and the cores are
-  over 90 % in use; with no workers, only when adding them gains under 5 %.)",
+     .rule =
+         R"(more than 5 % of the window is blamed on making batches, and the cores are over 90 % in
+  use. With no workers, the finding fires only if adding workers gains under 5 %.)",
      .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
 - Faster decoding (turbo JPEG, draft mode), or work on the device.
 - Convert to tensors once, and keep samples as uint8 until the device.
-- Fewer workers, or none, where sending batches costs more than making them.
-- More cores, by a larger host or a higher limit.)",
-     .wrong = R"(others use the cores: host.noisy_neighbour says how much. Threads that
+- Fewer workers, or none, if sending batches costs more than making them.
+- More cores, with a larger host or a higher limit.)",
+     .wrong = R"(other programs use the cores: host.noisy_neighbour has their share. Threads that
   spin for work (OpenMP) count as demand; see transform.oversubscribed.)"});
 
 }  // namespace stallprof

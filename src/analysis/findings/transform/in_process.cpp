@@ -15,13 +15,13 @@ constexpr const char* kInProcessTitle = "Batches are made in the training proces
 
 const AdviceDefinition kOutOfPython{
     "out_of_python", {}, [](const AdviceContext& c) {
-      return "More threads do not help: Python code of one process runs on one at a time. Let "
-             "several processes make batches" +
+      return "More threads do not help: only one thread of a process runs Python code at a time. "
+             "Use several processes to make batches" +
              atLine(c.finding.where) +
              " (keras.utils.PyDataset with workers and use_multiprocessing=True, a process pool "
              "behind the generator), or move the work into map() with TensorFlow's own operations "
              "and num_parallel_calls=tf.data.AUTOTUNE. prefetch(1) at the end makes one batch "
-             "while the step before is computed.";
+             "during the previous step.";
     }};
 
 constexpr double kLocked = 0.80;     // of the time in which data are made
@@ -33,21 +33,20 @@ const AdviceDefinition kLoadInProcesses{
     "load_in_processes", {}, [](const AdviceContext& c) {
       return "Make this code cheaper, or make batches ahead in other processes" +
              atLine(c.finding.where) + " (" + std::string(processesFor(c)) +
-             "). A thread gains little here: this code holds Python's lock, which the step needs "
-             "as well.";
+             "). A thread gains little here: this code holds the GIL, which the step needs too.";
     }};
 
 const AdviceDefinition kIntoLoader{
     "into_loader",
-    "Move this into the data set or the loader's collate_fn, so that its workers do it while the "
-    "step is computed."};
+    "Move this work to the data set or the loader's collate_fn, so that its workers do it during "
+    "the step."};
 
 // What it does next depends on what the model does now: it cannot run ahead.
 const AdviceDefinition kSeveralEnvironments{
     "several_environments", {}, [](const AdviceContext& c) {
       return "Step several environments at once" + atLine(c.finding.where) +
-             ": in processes of their own or as arrays (gymnasium.vector), so that one pass of the "
-             "model serves them all. Or compile the simulation.";
+             ": in separate processes or as arrays (gymnasium.vector), so that one forward pass "
+             "serves all of them. Or compile the simulation.";
     }};
 
 // The rule of that line; empty: none is known.
@@ -56,7 +55,7 @@ std::string pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
   if (!line) return {};
   f.where = line->where;
   point(f, *line);
-  addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+  addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
   return line->rule;
 }
 
@@ -80,17 +79,17 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   if (seen.samples > 0 && shareOf(made * seen.samples, seen).low <= kNotable / 2) return {};
   Finding f = loaderFinding(e, made, kInProcessTitle);
   f.confidence = shareConfidence(e);
-  addEvidence(f, "the training thread itself reads and transforms: nothing is made ahead");
+  addEvidence(f, "the training thread itself reads and transforms; no data is prepared ahead");
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);
   // Making a batch may be reading it, most of the time.
   const Phase phase = f.phase = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
   if (pointAtMaking(f, e, phase) == kEnvironment)
     return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
-                                   {}, "the model learns from other episodes than before")});
+                                   {}, "the model is trained on other episodes")});
   if (phase != Phase::kTransform || threadGains(e)) return withAdvice(f, {loadAhead(e)});
   const StackFacts& s = e.trainer.stacks;
-  addEvidence(f, "making data holds the interpreter's lock {} of its time, the step {}",
+  addEvidence(f, "making data holds the GIL {} of its time, the step {}",
               {ratioWord(s.lockOfData.ratio()), ratioWord(s.lockOfCompute.ratio())});
   return withAdvice(
       f, {adviceOf(kLoadInProcesses, {"code", "loading", "in the loop", "in processes"}, {},
@@ -102,7 +101,7 @@ Maybe<Finding> inLoop(const Evidence& e) {
   Finding f =
       loaderFinding(e, e.inLoop, "Batches are finished in the training loop, not by the loader");
   f.confidence = std::min(Confidence::kMedium, shareConfidence(e));
-  addEvidence(f, "between its loader and its model the loop makes data {} of the time",
+  addEvidence(f, "the loop makes data between loader and model {} of the time",
               {ratioWord(e.inLoop)}, ratioWord(e.inLoop));
   addCoresEvidence(f, e);
   pointAtMaking(f, e, Phase::kTransform);
@@ -110,23 +109,22 @@ Maybe<Finding> inLoop(const Evidence& e) {
   const double leaves = std::min(e.inLoop, (1 - e.coresBusy) * e.run.cores);
   Prediction gain;
   if (leaves > kNotable)
-    gain = assuming("its workers do it in time, on cores of their own",
+    gain = assuming("its workers do it in time, on separate cores",
                     withoutOverhead(e, leaves, 0.2, 0.9, 0));
-  return withAdvice(
-      f, {adviceOf(kIntoLoader, {"code", "loading", "in the loop", "in the loader"},
-                   std::move(gain), "as many workers more as it takes, and cores for them")});
+  return withAdvice(f, {adviceOf(kIntoLoader, {"code", "loading", "in the loop", "in the loader"},
+                                 std::move(gain), "additional workers, and cores for them")});
 }
 
 // tf.data's threads call the program's Python code (from_generator, py_function).
 Maybe<Finding> inTensorFlow(const Evidence& e) {
   if (!threadsFallBehind(e) || coresFull(e) || !pythonFallsBehind(e)) return {};
   Finding f = threadsFinding(e, "Batches are made one at a time, by Python code under tf.data");
-  addEvidence(f, "Python code of theirs is on a CPU {} of the time",
+  addEvidence(f, "their Python code is on a CPU {} of the time",
               {ratioWord(std::min(1.0, pythonOfThreads(e)))});
   if (const auto line = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning})) {
     f.where = line->where;
     point(f, *line);
-    addEvidence(f, "most of it in {}", {textWord(nameOf(*line))});
+    addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
   }
   return withAdvice(f, {adviceOf(kOutOfPython, {"code", "loading", "python", "processes"}, {},
                                  "batches are copied between processes")});
@@ -139,7 +137,7 @@ Maybe<Finding> inProcess(const Evidence& e) {
   if (e.workers() > 0 || e.wait <= kNotable) return {};
   if (samplersDominate(e, e.wait)) return samplersFinding(e, e.wait);
   Finding f = loaderFinding(e, e.wait, kInProcessTitle);
-  addEvidence(f, "num_workers is 0: every fetch holds up the step", {}, countWord(0));
+  addEvidence(f, "num_workers is 0: every fetch delays the step", {}, countWord(0));
   addWaitEvidence(f, e);
   addBatchEvidence(f, e);
   addCoresEvidence(f, e);
@@ -155,20 +153,21 @@ extern const FindingDefinition kInProcess(
            kIntoLoader, kOutOfPython, kSeveralEnvironments, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
-         R"(The loader has no workers, or the loop goes on with its batches: the training process
-  makes the data itself, and no step is computed meanwhile.)",
-     .rule = R"(num_workers is 0 and fetching takes more than 5 % of the window. Without a known
-  loader: the training thread's own stacks read and transform for more than 5 %, and no thread
-  beside it makes data; or tf.data's threads run Python code, more than half of the wait, one at a
-  time or waiting for its lock, with cores idle. With a loader: what functions of the user's own
-  make between its batches and the model; its sampler is named where it takes most.)",
+         R"(The training process makes the data itself, because the loader has no workers or the loop
+  continues with its batches. No step is computed during that time.)",
+     .rule =
+         R"(num_workers is 0 and fetching takes over 5 % of the window. With a loader: the user's
+  own functions between its batches and the model do; its sampler is named if it takes most. No
+  known loader: the training thread reads and transforms for over 5 %, and no other thread makes
+  data. Or tf.data threads run Python for more than half of the wait, one at a time or waiting for
+  the GIL, with cores idle.)",
      .fixes =
-         R"(- num_workers=N with persistent_workers=True, within cores and memory. On one core: cheaper work.
-  Of a TensorDataset whole batches, of a sampler an epoch's indices at once, as arrays.
-- What the loop itself does with a batch: into the data set or collate_fn, for the workers.
-- No loader: the next batch in a thread, or in processes (Python under tf.data too); environments.)",
-     .wrong = R"(batches are tiny (under a millisecond): handing them between processes costs
-  more than it saves, and the predicted gain says so. Datasets that cannot be pickled need the
-  fork start method. Data on a device cannot be made in workers.)"});
+         R"(- num_workers=N and persistent_workers=True, within cores and memory. One core: cheaper work.
+- Whole batches from a TensorDataset. An epoch's indices at once from a sampler, as arrays.
+- Work of the loop on a batch: move it to the data set or collate_fn.
+- No loader: a thread, or processes (code that holds the GIL, tf.data). Several environments.)",
+     .wrong = R"(batches are tiny (under a millisecond): sending them costs more, as the gain
+  shows. Datasets that cannot be pickled need the fork start method. Workers cannot make data
+  on a device.)"});
 
 }  // namespace stallprof

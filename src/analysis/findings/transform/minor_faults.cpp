@@ -13,9 +13,8 @@ constexpr double kMuch = 0.1;  // of the workers' CPU
 const AdviceDefinition kKeepMemory{
     "keep_memory", {}, [](const AdviceContext& c) {
       return std::string("Set ") + kMallocVariable + "=" + c.advice.change.to +
-             " in the environment of the program: the C library then keeps up to 256 MB of freed "
-             "memory in each process, and uses it again. jemalloc or tcmalloc, by LD_PRELOAD, "
-             "keep it, too.";
+             " in the environment of the program: the C library then keeps and reuses up to 256 MB "
+             "of freed memory in each process. jemalloc or tcmalloc, by LD_PRELOAD, do the same.";
     }};
 
 // Another allocator, or one whose thresholds are set already.
@@ -36,8 +35,8 @@ Maybe<Advice> keepMemory(const Evidence& e, double ofCpu) {
       {"env", kMallocVariable, now, now.empty() ? kMallocKeeps : now + ":" + kMallocKeeps},
       predictScaled(e, &PipelineSettings::cpuScale, 1 - ofCpu, 1 - ofCpu / 2,
                     1 - std::min(0.9, 1.5 * ofCpu),
-                    "all of it is used again, and a fault costs what the kernel takes for it, at "
-                    "most half as much again with what it evicts from caches"),
+                    "all of it is reused, and a fault costs its time in the kernel, at most half "
+                    "more for evicted caches"),
       "up to 256 MB more in each process");
 }
 
@@ -52,11 +51,13 @@ Maybe<Finding> minorFaults(const Evidence& e) {
   const double each = std::min(*e.run.faultSeconds, RunFacts::kFaultSeconds);
   const double ofCpu = std::min(1.0, faults * each / d.batchCpu);
   if (ofCpu <= kMuch || ofCpu * e.transform <= kNotable) return {};
-  Finding f = loaderFinding(e, ofCpu * e.transform,
-                            "Workers get the same memory from the system again for each sample");
+  Finding f =
+      loaderFinding(e, ofCpu * e.transform,
+                    "Workers request the same memory from the system again for each sample");
   f.confidence = std::min(f.confidence, Confidence::kMedium);
-  addEvidence(f, "{} minor page faults a batch, beside those of sending it", {numberWord(faults)});
-  addEvidence(f, "at {} each, or less: {} of the workers' CPU", {timeWord(each), ratioWord(ofCpu)},
+  addEvidence(f, "{} minor page faults per batch, without those of sending it",
+              {numberWord(faults)});
+  addEvidence(f, "at {} or less each: {} of the workers' CPU", {timeWord(each), ratioWord(ofCpu)},
               ratioWord(ofCpu));
   return withAdvice(f, {keepMemory(e, ofCpu)});
 }
@@ -67,16 +68,17 @@ extern const FindingDefinition kMinorFaults(
     "transform.minor_faults", minorFaults, offers(kKeepMemory),
     within("transform.cpu_saturated", "transform.too_few_workers", "transform.slow_op"),
     {.cause =
-         R"(Arrays of a few hundred kB are made and freed for each sample, and the C library gives
-  their memory back to the system each time: the next sample faults it in again, page by page.)",
-     .rule = R"(the workers' minor page faults in the window, their start and the pages of
-  shared memory that batches are sent in aside, take over 10 % of their CPU at what a fault costs
-  in this run (3.4 us at most), and that part of the making of batches that is waited for is over
-  5 % of the window.)",
+         R"(Arrays of a few hundred kB are allocated and freed for each sample. The C library returns
+  their memory to the system each time, and the next sample faults it in again, page by page.)",
+     .rule =
+         R"(the workers' minor page faults in the window take over 10 % of their CPU, at the cost of
+  a fault in this run (3.4 us at most). Faults at their start and for pages of shared memory for
+  batches do not count. This part of the batch time that the trainer waits for is over 5 % of the
+  window.)",
      .fixes = R"(- GLIBC_TUNABLES with larger malloc thresholds; `stallprof verify` tries it.
 - jemalloc or tcmalloc by LD_PRELOAD.
-- Arrays that are made once and filled again (out=, copyto).)",
-     .wrong = R"(the faults are of something else that is new for each sample, such as mapped
-  files: the C library's memory changes nothing there, and a trial shows it.)"});
+- Arrays that are allocated once and filled again (out=, copyto).)",
+     .wrong = R"(the faults are of other memory that is new for each sample, such as mapped files.
+  Then the allocator has no effect, as a trial shows.)"});
 
 }  // namespace stallprof

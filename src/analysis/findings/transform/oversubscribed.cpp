@@ -14,10 +14,10 @@ constexpr char kOpenMp[] = "OMP_NUM_THREADS", kOpenCv[] = "OPENCV_FOR_THREADS_NU
 const AdviceDefinition kSingleThreadWorkers{
     "single_thread_workers", {}, [](const AdviceContext& c) -> std::string {
       if (c.advice.change.name == kOpenMp)
-        return "Give each worker one thread: OMP_NUM_THREADS=1 in the environment, or "
+        return "Use one thread per worker: OMP_NUM_THREADS=1 in the environment, or "
                "cv2.setNumThreads(0) and torch.set_num_threads(1) in worker_init_fn.";
-      return "Give each worker one thread. OMP_NUM_THREADS is 1 already: these are of a pool that "
-             "does not read it. Of OpenCV's: cv2.setNumThreads(0) in worker_init_fn, or "
+      return "Use one thread per worker. OMP_NUM_THREADS is already 1, so the threads belong to a "
+             "pool that does not read it. For OpenCV: cv2.setNumThreads(0) in worker_init_fn, or "
              "OPENCV_FOR_THREADS_NUM=1 in the environment.";
     }};
 
@@ -42,12 +42,12 @@ Maybe<Advice> singleThread(const Evidence& e) {
   if (gain.speedup && *gain.speedup < kNoGain) return {};
   return adviceOf(kSingleThreadWorkers,
                   {"env", e.trace.manifest.variable(kOpenMp) == "1" ? kOpenCv : kOpenMp, "", "1"},
-                  assuming(spins ? "nothing spins then, and all else is work"
+                  assuming(spins ? "no thread spins then, and all other time is useful work"
                                  : "half of the CPU time of the pools, at most all beyond one "
-                                   "thread's, is no useful work",
+                                   "thread's, is not useful work",
                            gain),
-                  "it also limits the training process; set it in the worker instead "
-                  "(worker_init_fn, cv2.setNumThreads(0)) where that one needs its threads");
+                  "it also limits the training process; if that process needs its threads, set it "
+                  "in the worker instead (worker_init_fn, cv2.setNumThreads(0))");
 }
 
 Maybe<Finding> oversubscribed(const Evidence& e) {
@@ -61,13 +61,13 @@ Maybe<Finding> oversubscribed(const Evidence& e) {
   if (std::max(e.transform, e.starved) <= kNotable) return {};
   if (e.run.workerSpins && e.run.workerSpins->value <= kNotable) return {};  // all of it is work
   Finding f = loaderFinding(e, std::max(e.transform, e.starved),
-                            "Thread pools inside the workers fight for the cores");
+                            "Thread pools in the workers compete for CPU cores");
   f.confidence = lowered(f.confidence);
   addEvidence(f, "up to {} threads in a worker", {countWord(threads)});
   addEvidence(f, "a worker keeps {} busy while it makes a batch",
               {numberWord(d.batch.pool, "core")});
   addEvidence(
-      f, "{} and the training process ask for {} of {} at once",
+      f, "{} and the training process need {} of {} at once",
       {countWord(e.workers(), "worker"), numberWord(runnable), numberWord(e.run.cores, "core")},
       numberWord(runnable));
   if (e.run.workerSpins)
@@ -81,16 +81,16 @@ extern const FindingDefinition kOversubscribed(
     "transform.oversubscribed", oversubscribed, offers(kSingleThreadWorkers),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
-         R"(Each worker runs a thread pool (OpenMP, BLAS, OpenCV) as wide as the host. Together they
-  have far more runnable threads than cores, and spend time waiting for each other.)",
-     .rule = R"(workers run several threads and use over 1.1 cores each while they make a
-  batch, workers and trainer together ask for more cores than there are, and over 5 % of
-  the window is waited or starved. Where the kernel's samples show them, over 5 % of the
-  workers' CPU is in spin loops.)",
+         R"(Each worker runs a thread pool (OpenMP, BLAS, OpenCV) as large as the host. Together they have
+  far more runnable threads than cores, and the threads wait for each other.)",
+     .rule =
+         R"(workers run several threads and use over 1.1 cores each while they make a batch. Workers
+  and trainer together need more cores than there are. Over 5 % of the window is waiting or time
+  without a core. If the kernel's samples cover the workers, over 5 % of their CPU is in spin loops.)",
      .fixes = R"(- cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn.
-- OMP_NUM_THREADS=1 (MKL_NUM_THREADS, NUMEXPR_NUM_THREADS): it limits the trainer too.)",
-     .wrong = R"(the pool's work is all useful and there is little of it; then one
-  thread makes each batch slower and there is no gain. Without samples of native code what
-  pools burn by spinning is not measured.)"});
+- OMP_NUM_THREADS=1 (MKL_NUM_THREADS, NUMEXPR_NUM_THREADS): this limits the trainer, too.)",
+     .wrong = R"(the pool does little work, and all of it is useful. Then one thread makes each
+  batch slower, and there is no gain. Without native samples the CPU time of spin loops is not
+  measured.)"});
 
 }  // namespace stallprof

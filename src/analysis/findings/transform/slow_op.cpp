@@ -19,7 +19,7 @@ struct Hint {
 // The first that fits. Sources: the libraries' own performance pages.
 constexpr Hint kHints[] = {
     {"PIL/ImageFile.py", "load",
-     "decode at the size that is needed (Image.draft before load, for JPEG), store smaller images, "
+     "decode at the required size (Image.draft before load, for JPEG), store smaller images, "
      "or decode with a faster codec (simplejpeg, torchvision.io, Pillow-SIMD)"},
     {"PIL/Image.py", "*resize",
      "shrink with Image.draft or reduce() before resizing, a cheaper filter, smaller stored "
@@ -34,13 +34,14 @@ constexpr Hint kHints[] = {
     {"torch/utils/data/_utils/collate.py", "",
      "return arrays of one shape and dtype so that a batch is one copy; keep images uint8"},
     {"cv2/", "", "shrink first (INTER_AREA), use cv2.setNumThreads(0) in workers"},
-    {"albumentations/", "", "crop before what is costly; keep uint8; drop probabilities to zero"},
+    {"albumentations/", "",
+     "crop before expensive operations; keep uint8; set probabilities to zero"},
     {"json/", "", "use orjson or msgspec, or a columnar format that is parsed once"},
     {"csv.py", "", "convert the data once to Parquet, Arrow or .npy"},
     {"pandas/", "",
-     "convert the data once to Parquet or Arrow, take whole columns instead of rows, and leave "
-     "frames out of the sample's path"},
-    {"gzip.py", "", "store with zstd or lz4, or uncompressed where storage keeps up"},
+     "convert the data once to Parquet or Arrow, take whole columns instead of rows, and use no "
+     "data frames per sample"},
+    {"gzip.py", "", "store with zstd or lz4, or uncompressed if storage is fast enough"},
     {"zipfile", "", "store members uncompressed, or use shards read from front to back"},
     {"pickle.py", "", "store arrays raw (.npy, Arrow, safetensors) instead of pickled objects"},
     {"h5py/", "",
@@ -50,7 +51,7 @@ constexpr Hint kHints[] = {
      "set_format('torch') or 'numpy', fetch batches instead of rows, flatten_indices() after "
      "shuffle and select"},
     {"librosa/", "", "resample once before training, compute features on the batch (torchaudio)"},
-    {"soundfile.py", "", "read only the part that is used (start, stop), store at the final rate"},
+    {"soundfile.py", "", "read only the used part (start, stop), store at the final rate"},
     {"re.py", "", "compile the pattern once, or use a tokenizer written in native code"},
     {"numpy/", "", "work on the batch instead of the sample, in float32 or uint8, without copies"},
 };
@@ -76,7 +77,7 @@ const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
 // How much faster it can be made is not known: twice, within a tenth and ten times.
 Prediction cheaper(const Evidence& e, double share) {
   return predictScaled(e, &PipelineSettings::cpuScale, 1 - share * 0.5, 1 - share * 0.1,
-                       1 - share * 0.9, "it can be made twice as fast, at best ten times");
+                       1 - share * 0.9, "it can be made twice as fast, at best ten times as fast");
 }
 
 Maybe<Finding> slowOp(const Evidence& e) {
@@ -86,12 +87,12 @@ Maybe<Finding> slowOp(const Evidence& e) {
   const Share share = shareOf(op->samples, all);
   const double ofWindow = share.value * e.transform;
   if (share.low <= kMuchOfCpu || ofWindow <= kNotable) return {};
-  Finding f = loaderFinding(e, ofWindow, "One function holds much of the time that batches take");
+  Finding f = loaderFinding(e, ofWindow, "One function takes much of the time to make batches");
   f.where = op->where;
   point(f, *op);
   if (share.high - share.value > kWide || share.value - share.low > kWide)
     f.confidence = lowered(f.confidence);
-  addEvidence(f, "{} of the CPU of making batches is in {}",
+  addEvidence(f, "{} of the CPU time to make batches is in {}",
               {ratioWord(share.value), textWord(nameOf(*op))});
   addIntervalEvidence(
       f, share, all.samples,
@@ -99,7 +100,7 @@ Maybe<Finding> slowOp(const Evidence& e) {
   if (!op->rule.empty()) addEvidence(f, "by rule {}", {textWord(op->rule)});
   return withAdvice(
       f, {adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
-                   "the batches change where the cheaper way rounds or samples differently")});
+                   "batches change if the cheaper way rounds or samples differently")});
 }
 
 }  // namespace
@@ -107,15 +108,15 @@ Maybe<Finding> slowOp(const Evidence& e) {
 extern const FindingDefinition kSlowOp(
     "transform.slow_op", slowOp, offers(kCheaperOp),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
-    {.cause = R"(One function takes a large part of the producers' CPU: the place to start.)",
-     .rule = R"(one function is the innermost Python frame in over 30 % of the samples that
-  found the producers on a CPU (at the low end of a 90 % interval), and that is over 5 % of
-  the window. Time in C below a Python function counts as that function's.)",
+    {.cause = R"(One function takes a large part of the producers' CPU time. Optimize it first.)",
+     .rule =
+         R"(one function is the innermost Python frame in over 30 % of the producers' samples on a
+  CPU (at the low end of a 90 % interval), and this is over 5 % of the window. Time in C below a
+  Python function counts for that function.)",
      .fixes = R"(- Vectorise it or use a compiled equivalent.
-- Move it to the batch, to the device, or before training.
-- Shrink early: crop or resize before what is expensive.)",
-     .wrong = R"(the function is where samples pile up for another reason, such as a
-  lock. A line of your own that calls C directly is named as that line: check what it
-  calls.)"});
+- Do it on the batch, on the device, or before training.
+- Reduce the data early: crop or resize before expensive operations.)",
+     .wrong = R"(samples are in the function for another reason, such as a lock. If a line of your
+  own code calls C directly, this line is named: check the function that it calls.)"});
 
 }  // namespace stallprof

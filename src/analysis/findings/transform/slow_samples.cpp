@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t kShown = 5;
 
-const AdviceDefinition kEvenSamples{"even_samples",
-                                    "Prepare these samples before training: shrink them to what "
-                                    "the model sees, re-encode them, cut "
-                                    "long ones, or leave them out. The first are named above."};
+const AdviceDefinition kEvenSamples{
+    "even_samples",
+    "Prepare these samples before training: shrink them to the model's input size, re-encode them, "
+    "cut long ones, or remove them. The evidence names the slowest."};
 
 // Of the making of the window's batches.
 double excessShare(const Evidence& e) {
@@ -30,7 +30,7 @@ Advice evenSamples(const Evidence& e) {
   PipelineSettings s = e.gains.base();
   s.evenSamples = true;
   return adviceOf(kEvenSamples, {"data", "slow samples", "as they are", "like the others"},
-                  e.gains.predict(s), "what is shrunk or left out is other data");
+                  e.gains.predict(s), "shrunk or removed samples change the data");
 }
 
 void addNames(Finding& f, const Evidence& e) {
@@ -58,12 +58,12 @@ Maybe<Finding> slowSamples(const Evidence& e) {
   const double one = slow.typical(), median = seconds(slow.median);
   const double count = seconds(slow.excess) / std::max(one - median, median);
   if (e.loader->batchSize > 0)
-    addEvidence(f, "about 1 of {} samples takes {}, not {} (the median)",
+    addEvidence(f, "about 1 of {} samples takes {}; the median is {}",
                 {numberWord(std::round(made / count)), timeWord(one), timeWord(median)},
                 timeWord(one));
   else  // how many a batch has is not known
-    addEvidence(f, "some samples take {}, not {} (the median)", {timeWord(one), timeWord(median)});
-  addEvidence(f, "what they take beyond it is {} of the making of batches, reading apart",
+    addEvidence(f, "some samples take {}; the median is {}", {timeWord(one), timeWord(median)});
+  addEvidence(f, "their time above the median is {} of the time to make batches, without reading",
               {ratioWord(share)});
   addNames(f, e);
   offer(f, evenSamples(e));
@@ -76,17 +76,18 @@ extern const FindingDefinition kSlowSamples(
     "transform.slow_samples", slowSamples, offers(kEvenSamples),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
-         R"(A few samples cost many times what the others do: very large images, long texts, files in
-  another format. Each makes its batch late.)",
-     .rule = R"(samples that took over 5 times the median of those before, and 1 ms; what they
-  take beyond the median is over 5 % of the window, as a share of the making of batches that
-  is waited for. Time without a CPU, or waiting for storage, is subtracted.)",
+         R"(A few samples take many times as long as the others: very large images, long texts, files in
+  another format. Each delays its batch.)",
+     .rule =
+         R"(some samples take over 5 times the median of earlier samples, and over 1 ms. Their time
+  above the median is over 5 % of the window, as a share of the batch time that the trainer waits
+  for. Time without a CPU, or waiting for storage, is subtracted.)",
      .fixes = R"(- Shrink, cut or re-encode those samples once, before training.
-- Leave them out, if they are few and faulty.
-- Bucket by size, so that slow ones share batches.)",
-     .wrong = R"(the sample was slow because of something else at that moment, not of what
-  it is: its index then differs from epoch to epoch. A name comes from a list of the data set
-  (`samples`, paths) at that index; one that reorders its list misnames. Data sets that make
-  whole batches (__getitems__) and iterable ones are not seen.)"});
+- Remove them, if they are few and faulty.
+- Bucket by size, so that slow samples share batches.)",
+     .wrong = R"(the sample was slow for another reason at that moment. Its index then differs from
+  epoch to epoch. A name comes from a list of the data set (`samples`, paths) at that index; if the
+  data set reorders the list, the name is wrong. Iterable data sets and those that make whole
+  batches (__getitems__) are not measured.)"});
 
 }  // namespace stallprof

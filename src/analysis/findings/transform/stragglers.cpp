@@ -18,15 +18,15 @@ const AdviceDefinition kOutOfOrder{
       const std::string holder(settingsHolder(c));
       return "Pass in_order=False" +
              (holder.empty() ? atSetting(c)
-                             : " to a DataLoader of your own (get_train_dataloader), as " + holder +
+                             : " to your own DataLoader (get_train_dataloader), because " + holder +
                                    " cannot") +
-             ": a ready batch is used at once instead of waiting for a slow earlier one.";
+             ": a ready batch is then used at once instead of waiting for a slow earlier one.";
     }};
 
 const AdviceDefinition kEvenBatches{
     "even_batches",
-    "Make the batches cost alike: find the samples that are slow (very large images, long texts), "
-    "shrink or drop them before training, or bucket by size."};
+    "Make batches of similar cost: find the slow samples (very large images, long texts), shrink "
+    "or remove them before training, or bucket by size."};
 
 PipelineSettings anyOrder(const Evidence& e) {
   PipelineSettings s = e.gains.base();
@@ -41,7 +41,7 @@ Maybe<Advice> outOfOrder(const Evidence& e) {
   if (p.speedup && *p.speedup < kNoGain) return {};
   const std::string needs = has == Has::kUnknown ? needsVersion(kInOrderSince) + "; " : "";
   return adviceOf(kOutOfOrder, {"loader_arg", "in_order", "True", "False"}, p,
-                  needs + "batches come in another order from run to run");
+                  needs + "the order of batches differs from run to run");
 }
 
 // Where order cannot be given up. Batches that cost alike gain at most what any order would, as
@@ -52,7 +52,7 @@ Maybe<Advice> evenBatches(const Evidence& e) {
   return adviceOf(kEvenBatches, {"code", "cost of a batch", "uneven", "even"},
                   assuming("no batch then waits for a slow one before it",
                            e.gains.predictAssumed(any, e.gains.base(), any)),
-                  "batches of like size are less mixed");
+                  "batches of similar size are less mixed");
 }
 
 // Share of the window waited while later batches already lay ready.
@@ -71,8 +71,8 @@ Maybe<Finding> stragglers(const Evidence& e) {
   if (d.batchCv <= kVaries && d.batchMaxOverMedian <= kFarFromMedian) return {};
   const double behind = waitedBehindReady(e);
   if (behind <= kNotable) return {};
-  Finding f = loaderFinding(e, behind, "A slow batch holds up batches that are ready");
-  addEvidence(f, "waits {} of the time with later batches ready", {ratioWord(behind)});
+  Finding f = loaderFinding(e, behind, "A slow batch delays batches that are ready");
+  addEvidence(f, "waits {} of the time while later batches are ready", {ratioWord(behind)});
   addEvidence(f, "batch times vary by {} (deviation over mean)", {ratioWord(d.batchCv)});
   addEvidence(f, "the slowest batch takes {} times the median", {timesWord(d.batchMaxOverMedian)});
   return withAdvice(f, {outOfOrder(e), morePrefetch(e), evenBatches(e)});
@@ -84,15 +84,15 @@ extern const FindingDefinition kStragglers(
     "transform.stragglers", stragglers, offers(kOutOfOrder, kMorePrefetch, kEvenBatches),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
-         R"(Batches are delivered in order, so one slow batch makes the trainer wait while later
-  ones lie ready, and idles the workers behind it.)",
-     .rule = R"(batch times vary by over 30 % (or the slowest takes over 5 times the median)
-  and over 5 % of the window is waited with later batches ready.)",
-     .fixes = R"(- in_order=False (PyTorch 2.6 or newer): the trainer takes what is ready.
-- A larger prefetch_factor rides out single slow batches.
+         R"(Batches are delivered in order. The trainer waits for a slow batch while later batches are
+  ready, and the workers behind it are idle.)",
+     .rule =
+         R"(batch times vary by over 30 % (or the slowest takes over 5 times the median), and over
+  5 % of the window is waiting while later batches are ready.)",
+     .fixes = R"(- in_order=False (PyTorch 2.6 or newer): the trainer takes ready batches.
+- A larger prefetch_factor compensates for single slow batches.
 - Find the slow samples: very large images, long texts; bucket by size.)",
-     .wrong = R"(the slow batches come from the storage or the host (a writeback, a
-  neighbour), not from the samples. Order matters to the training: then only prefetch is
-  open.)"});
+     .wrong = R"(storage or the host (a writeback, another program) causes the slow batches, not
+  the samples. If the order matters to the training, only prefetch is possible.)"});
 
 }  // namespace stallprof

@@ -20,16 +20,17 @@ const AdviceDefinition kMoreProducers{
       const bool tensorflow = run.framework && run.framework->starts_with("tensorflow");
       if (tensorflow && std::any_of(run.loaders.begin(), run.loaders.end(), isParallel))
         return std::string(
-            "Its maps are parallel and it prefetches already. Read several files at once "
+            "The pipeline already has parallel maps and prefetch. Read several files at once "
             "(interleave with num_parallel_calls=tf.data.AUTOTUNE, or num_parallel_reads), batch "
-            "before a map that can take whole batches, and cache() after what is costly.");
+            "before a map that accepts whole batches, and call cache() after expensive "
+            "operations.");
       return std::string(
-          tensorflow ? "Let more threads make batches, and ahead: in tf.data "
-                       "num_parallel_calls=tf.data.AUTOTUNE on each map and "
-                       "prefetch(tf.data.AUTOTUNE) at the end; in a loop of your own processes "
-                       "where Python does the work."
-                     : "Let more of the program make batches, and ahead: processes where Python "
-                       "does the work, which holds its lock; threads where compiled code does.");
+          tensorflow
+              ? "Use more threads to make batches ahead of time. In tf.data: "
+                "num_parallel_calls=tf.data.AUTOTUNE on each map and prefetch(tf.data.AUTOTUNE) at "
+                "the end. In your own loop: processes if Python does the work."
+              : "Make more batches in parallel and ahead of time: with processes if Python does "
+                "the work, because it holds the GIL; with threads if compiled code does the work.");
     }};
 
 Maybe<Finding> tooFewThreads(const Evidence& e) {
@@ -37,7 +38,7 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
   Finding f =
       threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
   return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
-                                 "threads of Python share the interpreter's lock with the loop")});
+                                 "Python threads share the GIL with the loop")});
 }
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
@@ -69,18 +70,18 @@ extern const FindingDefinition kTooFewWorkers(
     "transform.too_few_workers", tooFewWorkers, offers(kMoreWorkers, kMoreProducers),
     within("transform.in_process", "transform.cpu_saturated"),
     {.cause =
-         R"(The workers make batches all the time, the trainer waits for them, and cores are idle:
-  more workers would use them.)",
-     .rule = R"(more than 5 % of the window is blamed on making batches, or on waits inside
-  that which no rule explains (a sleep), more than on reading; workers are busy over 70 % of
-  the time or the model gains 5 % with more, and the cores are under 90 % in use. Where
-  threads of the training process make the batches (tf.data, a prefetch thread): when the
-  step waits for those, not they for Python's lock, and cores are idle.)",
+         R"(The workers are always busy, the trainer waits for them, and cores are idle. More workers
+  would use these cores.)",
+     .rule =
+         R"(more than 5 % of the window is blamed on making batches, or on waits of the workers that
+  no rule matches (a sleep), and more than on reading. Workers are busy over 70 % of the time, or
+  the pipeline model predicts a gain of 5 % with more workers. The cores are under 90 % in use. If
+  threads of the training process make the batches (tf.data, a prefetch thread): the step waits for
+  them, they do not wait for the GIL, and cores are idle.)",
      .fixes =
-         R"(- Raise num_workers to the number the model found; it never exceeds cores or memory.
-- Cheaper preprocessing, where memory for workers is short.)",
-     .wrong = R"(the idle cores are hyper-threads (worth about a quarter of a core), or
-  workers queue for one lock, one disk or the memory bus. A trial with the new number
-  shows it.)"});
+         R"(- Raise num_workers to the predicted number, which never exceeds cores or memory.
+- Cheaper preprocessing, if memory for workers is short.)",
+     .wrong = R"(the idle cores are hyper-threads (about a quarter of a core each). Or workers wait
+  for one lock, one disk or the memory bus. A trial with the new number shows it.)"});
 
 }  // namespace stallprof

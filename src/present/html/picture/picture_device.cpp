@@ -98,9 +98,10 @@ std::set<StringId> devicesOfJob(const Trace& trace) {
 
 Panel usePanel(const Trace& trace, const TrainerFacts& trainer, const Usages& usages,
                const TimeAxis& axis) {
-  Panel panel{.title = "GPU",
-              .note = "Of several, their mean. NVML counts any kernel of any process as busy.",
-              .unit = Panel::Unit::kPercent};
+  Panel panel{
+      .title = "GPU",
+      .note = "For several devices, the mean. NVML counts any kernel of any process as busy.",
+      .unit = Panel::Unit::kPercent};
   addTraced(panel, trace, trainer, axis);
   addLevel(panel, "busy, NVML", Hue::kSecond, usages, &DeviceUsage::busyMilli, axis, 0.1, false);
   addLevel(panel, "SMs active", Hue::kThird, usages, &DeviceUsage::smActiveMilli, axis, 0.1, false);

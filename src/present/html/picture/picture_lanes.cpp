@@ -104,7 +104,8 @@ Lane trainerLane(const Trace& trace, const Shown& shown, const TrainerFacts& tra
   Lane lane{"trainer", "", {}};
   addSteps(lane, shown, trainer);
   for (const EpochSpan& epoch : line.epochs)
-    add(lane, shown, {epoch.iterator, epoch.iteratorEnd, Hue::kLoad, "makes the iterator", false});
+    add(lane, shown,
+        {epoch.iterator, epoch.iteratorEnd, Hue::kLoad, "creates the iterator", false});
   addFetches(lane, shown, line);
   for (const Epoch& epoch : trainer.epochs)
     if (epoch.evaluation)
@@ -191,8 +192,8 @@ StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t i
   if (work != nullptr) {
     from = std::max(std::min(from, work->begin - margin), step.begin - kFurthest * length);
     if (work->begin < from)
-      view.note = "Its batch was begun " + durationText(step.begin - work->begin) +
-                  " before the step, further back than is shown.";
+      view.note = "Its batch was started " + durationText(step.begin - work->begin) +
+                  " before the step, before the displayed range.";
   }
   view.from = from;
   view.to = step.end + margin;

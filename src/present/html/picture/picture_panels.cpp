@@ -80,8 +80,7 @@ Panel bytesPanel(const char* title, const char* note, const TimeAxis& axis, cons
 
 Panel storagePanel(const Trace& trace, const TimeAxis& axis) {
   return bytesPanel("Storage",
-                    "Bytes this job moved to and from devices; what the page cache held is not in "
-                    "it.",
+                    "Bytes transferred to and from devices by this job, without the page cache.",
                     axis, "read", "written", [&](Buckets& read, Buckets& written) {
                       const EndedChildren ended(trace);
                       for (const ProcessLife& process : trace.processes) {
@@ -106,8 +105,8 @@ Panel networkPanel(const Trace& trace, const TimeAxis& axis) {
 }
 
 Panel queuePanel(const TrainerFacts& trainer, const TimeAxis& axis) {
-  Panel panel{.title = "Batches ready when the trainer asks",
-              .note = "0 is a trainer that waits.",
+  Panel panel{.title = "Batches ready when the trainer requests one",
+              .note = "At 0 the trainer waits.",
               .unit = Panel::Unit::kBatches};
   Buckets ready(axis), held(axis);  // of long runs some steps alone are
   for (const Step& step : trainer.steps)

@@ -47,12 +47,12 @@ Part maxOf(const Step& step) {
                                        {b.transform, Hue::kWait, "waiting for data: transform"},
                                        {b.load, Hue::kWait, "waiting for data: load"},
                                        {b.startup, Hue::kWait, "waiting for workers to start"},
-                                       {b.unknown, Hue::kWait, "waiting for data: nobody known"},
+                                       {b.unknown, Hue::kWait, "waiting for data: cause unknown"},
                                        {s.load, Hue::kLoad, "load"},
                                        {s.sync, Hue::kSync, "waiting for the device"},
                                        {s.comm, Hue::kComm, "waiting for other ranks"},
                                        {s.periodic, Hue::kPeriodic, "checkpoint, evaluation, log"},
-                                       {s.other, Hue::kOther, "trainer time no rule claims"}}};
+                                       {s.other, Hue::kOther, "trainer time matched by no rule"}}};
   return *std::max_element(parts.begin(), parts.end(),
                            [](const Part& a, const Part& b2) { return a.time < b2.time; });
 }
