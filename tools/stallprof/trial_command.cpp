@@ -52,7 +52,8 @@ void TrialCommand::declareRuns(CLI::App& app) {
   number(app, "--for", seconds_, 2, 86400,
          "seconds of steps per run, warm-up included (default 20, or 40 steps if longer)");
   number(app, "--runs", runs_, 4, 50, "runs per side before the first decision (default 4)");
-  number(app, "--max-runs", maximum_, 4, 100, "maximum runs per side (default: half as many again)");
+  number(app, "--max-runs", maximum_, 4, 100,
+         "maximum runs per side (default: half as many again)");
   app.add_flag("--in-place", inPlace_,
                "run on your own files if no copy-on-write view is available; files that the "
                "command writes are kept");

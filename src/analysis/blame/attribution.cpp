@@ -241,7 +241,7 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
   for (std::size_t i = plan.warmup; i < steps.size(); ++i) addTraced(steps[i], devices, facts);
   facts.longGaps = lengthIn(gaps, window);
   if (timelineKnown) facts.devices = blameDevices(trace, trainer, devices, window);
-  sumDeviceUse(trace, devices.process, window.begin, window.end, facts);
+  sumDeviceUse(trace, devices.process, window, facts);
   for (const BlockingCall& call : devices.calls) {
     // Shorter ones are known in some parts of the time alone.
     if (call.copy || call.length() < kLongCall || !call.overlaps(window)) continue;
@@ -250,8 +250,8 @@ DeviceFacts deviceFacts(const Trace& trace, const DeviceTimeline& devices,
     facts.syncTime += traced;
   }
   if (!labels) return facts;
-  facts.syncSite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, false);
-  facts.copySite = findSite(trace, *labels, devices, who.thread, window.begin, window.end, true);
+  facts.syncSite = findSite(trace, *labels, devices, who.thread, window, false);
+  facts.copySite = findSite(trace, *labels, devices, who.thread, window, true);
   return facts;
 }
 
@@ -341,13 +341,13 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
 }
 
 void measureCounters(const Trace& trace, TrainerFacts& facts) {
-  const Nanos begin = facts.windowBegin, end = facts.windowEnd;
-  facts.processCpu = cpuBetween(trace.process(facts.process), begin, end);
-  facts.device.gauges = readGauges(trace, facts.process, begin, end);
+  const Interval window = facts.windowInterval();
+  facts.processCpu = cpuIn(trace.process(facts.process), window);
+  facts.device.gauges = readGauges(trace, facts.process, window);
   for (WorkerFacts& worker : facts.workers) {
     const ProcessLife& process = trace.process(worker.process);
-    worker.cpu = cpuBetween(process, begin, end);
-    worker.growthPerSecond = steadyGrowth(process, begin);
+    worker.cpu = cpuIn(process, window);
+    worker.growthPerSecond = steadyGrowth(process, window.begin);
     for (const auto& row : process.usage) {
       const ProcessUsage& usage = row.data;
       if (usage.residentBytes < 0) continue;

@@ -16,32 +16,31 @@ constexpr double kChanged = 0.1;  // of the most cores: what is less is no other
 
 // CPU of processes that came and went between two samples: the host row's sum has it, by their
 // parents' counters, and no process's own row. Taken as even over the run.
-double unseenCpu(const Trace& trace, Nanos begin, Nanos end) {
+double unseenCpu(const Trace& trace, const Interval& within) {
   const auto all = knownIn(trace.host, &HostUsage::jobCpu);
   if (!all || all->second <= all->first) return 0;
   double seen = 0;
   for (const ProcessLife& process : trace.processes)
     seen += valueAt(process.usage, &ProcessUsage::cpu, Nanos::max()).value_or(0);
   const double total = *valueAt(trace.host, &HostUsage::jobCpu, Nanos::max());
-  return std::max(0.0, total - seen) * seconds(end - begin) / seconds(all->second - all->first);
+  return std::max(0.0, total - seen) * seconds(within.length()) / seconds(all->second - all->first);
 }
 
 // The host row's sum is as old as the last sample of each process, up to two seconds: a window is
 // measured at the processes' own rows.
-Maybe<double> jobCpu(const Trace& trace, Nanos begin, Nanos end) {
+Maybe<double> jobCpu(const Trace& trace, const Interval& within) {
   Maybe<double> seen;
   for (const ProcessLife& process : trace.processes)
-    if (const auto one = used(process, &ProcessUsage::cpu, begin, end))
-      seen = seen.value_or(0) + *one;
-  if (!seen) return growth(trace.host, &HostUsage::jobCpu, begin, end);
-  return *seen + unseenCpu(trace, begin, end);
+    if (const auto one = used(process, &ProcessUsage::cpu, within)) seen = seen.value_or(0) + *one;
+  if (!seen) return growth(trace.host, &HostUsage::jobCpu, within);
+  return *seen + unseenCpu(trace, within);
 }
 
 // Of the making of batches that lie in [begin, end).
-double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
+double makingCpu(const TrainerFacts& trainer, const Interval& within) {
   auto sum = static_cast<double>(trainer.joined.makingCpu.count());
   for (const BatchWork& w : trainer.works) {
-    const Nanos inside = std::min(w.end, end) - std::max(w.begin, begin);
+    const Nanos inside = std::min(w.end, within.end) - std::max(w.begin, within.begin);
     if (inside > Nanos{} && w.worker >= 0)
       sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
   }
@@ -49,7 +48,7 @@ double makingCpu(const TrainerFacts& trainer, Nanos begin, Nanos end) {
 }
 
 // Programs below the processes that make batches: the workers, or the trainer without any.
-double childrensCpu(const Trace& trace, const TrainerFacts& trainer, Nanos begin, Nanos end) {
+double childrensCpu(const Trace& trace, const TrainerFacts& trainer, const Interval& within) {
   std::set<ProcessId> makers, workers;
   for (const auto& row : trace.workers) workers.insert(trace.thread(row.data.thread).process);
   for (const WorkerFacts& worker : trainer.workers) makers.insert(worker.process);
@@ -64,9 +63,9 @@ double childrensCpu(const Trace& trace, const TrainerFacts& trainer, Nanos begin
   for (const ProcessLife& process : trace.processes) {
     if (makers.count(process.id) != 0 || !below(process.id)) continue;
     any = true;
-    sum += used(process, &ProcessUsage::cpu, begin, end).value_or(0);
+    sum += used(process, &ProcessUsage::cpu, within).value_or(0);
   }
-  return any ? sum + unseenCpu(trace, begin, end) : 0;
+  return any ? sum + unseenCpu(trace, within) : 0;
 }
 
 // The quota by the last row until `at`, or the first, in cores; null: none then.
@@ -85,7 +84,7 @@ constexpr double kTwoThreads = 1.25;
 constexpr double kMaxCores = 65536;  // more than any host has; a damaged recording may claim more
 
 // Of all threads of the job; null where the kernel does not count it.
-Maybe<double> queuedIn(const Trace& trace, Nanos begin, Nanos end) {
+Maybe<double> queuedIn(const Trace& trace, const Interval& within) {
   const bool counted =
       std::any_of(trace.sources.begin(), trace.sources.end(), [&](const auto& row) {
         return trace.text(row.data.source) == "thread_state" && row.data.state == Coverage::kFull;
@@ -93,7 +92,7 @@ Maybe<double> queuedIn(const Trace& trace, Nanos begin, Nanos end) {
   if (!counted) return std::nullopt;
   double queued = 0;
   for (const ThreadLife& thread : trace.threads)
-    queued += static_cast<double>(observe(thread, {begin, end}).queued.count());
+    queued += static_cast<double>(observe(thread, within).queued.count());
   return queued;
 }
 
@@ -103,7 +102,7 @@ struct Cores {
 };
 
 // Null: an older recording has only what the manifest says of its start.
-Maybe<Cores> coresIn(const Trace& trace, Nanos begin, Nanos end) {
+Maybe<Cores> coresIn(const Trace& trace, const Interval& within) {
   Cores cores;
   double rows = 0;
   const auto add = [&](const Timed<HostUsage>& row) {
@@ -118,8 +117,8 @@ Maybe<Cores> coresIn(const Trace& trace, Nanos begin, Nanos end) {
   const Timed<HostUsage>* before = nullptr;
   for (const auto& row : trace.host) {
     if (row.data.allowedCpus <= 0) continue;
-    if (row.at >= begin && row.at <= end) add(row);
-    if (row.at < begin || before == nullptr) before = &row;
+    if (row.at >= within.begin && row.at <= within.end) add(row);
+    if (row.at < within.begin || before == nullptr) before = &row;
   }
   if (rows == 0 && before != nullptr) add(*before);
   if (rows == 0) return std::nullopt;
@@ -130,48 +129,48 @@ Maybe<Cores> coresIn(const Trace& trace, Nanos begin, Nanos end) {
 
 // Who used the cores, in nanoseconds of CPU of the window. CPUs that the job may run on beyond its
 // quota are nobody's loss: others take from the job only what they use of the rest.
-void measureOthers(const Trace& trace, Nanos begin, Nanos end, const Cores& cores, double job,
+void measureOthers(const Trace& trace, const Interval& within, const Cores& cores, double job,
                    RunFacts& run) {
-  const double time = seconds(end - begin) * 1e9;
-  const Maybe<double> busy = growth(trace.host, &HostUsage::allowedBusy, begin, end);
+  const double time = seconds(within.length()) * 1e9;
+  const Maybe<double> busy = growth(trace.host, &HostUsage::allowedBusy, within);
   if (!busy) return;
-  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
-  const double siblings = growth(trace.host, &HostUsage::siblingCpu, begin, end).value_or(0);
+  const double ours = growth(trace.recorder, &RecorderUsage::cpu, within).value_or(0);
+  const double siblings = growth(trace.host, &HostUsage::siblingCpu, within).value_or(0);
   const double others = std::max(0.0, *busy - job - ours - siblings);
   const double spare = (cores.allowed - cores.usable) * time;
   run.externalCpuRatio = per(std::max(0.0, others - spare), cores.usable * time);
   for (const auto& row : trace.host)
-    if (row.at >= begin && row.at <= end) run.siblings = std::max(run.siblings, row.data.siblings);
+    if (row.at >= within.begin && row.at <= within.end)
+      run.siblings = std::max(run.siblings, row.data.siblings);
   if (run.siblings > 0)
     run.siblingCpuRatio =
         per(std::min(siblings, std::max(0.0, others + siblings - spare)), cores.usable * time);
-  run.stealRatio =
-      per(growth(trace.host, &HostUsage::allowedSteal, begin, end), cores.allowed * time);
+  run.stealRatio = per(growth(trace.host, &HostUsage::allowedSteal, within), cores.allowed * time);
   run.besideBusyRatio =
-      per(growth(trace.host, &HostUsage::besideBusy, begin, end), cores.allowed * time);
+      per(growth(trace.host, &HostUsage::besideBusy, within), cores.allowed * time);
 }
 
 // Recordings that know nothing of the allowed CPUs: what others used of the whole host is what they
 // used of the job's only where the job could use all of it.
-void measureOthersOfHost(const Trace& trace, Nanos begin, Nanos end, double job, RunFacts& run) {
+void measureOthersOfHost(const Trace& trace, const Interval& within, double job, RunFacts& run) {
   if (run.cores < trace.manifest.host.coresOnline - 0.01) return;
-  const double cpus = run.cores * seconds(end - begin) * 1e9;
-  const Maybe<double> busy = growth(trace.host, &HostUsage::busy, begin, end);
-  const double ours = growth(trace.recorder, &RecorderUsage::cpu, begin, end).value_or(0);
+  const double cpus = run.cores * seconds(within.length()) * 1e9;
+  const Maybe<double> busy = growth(trace.host, &HostUsage::busy, within);
+  const double ours = growth(trace.recorder, &RecorderUsage::cpu, within).value_or(0);
   if (busy) run.externalCpuRatio = per(std::max(0.0, *busy - job - ours), cpus);
-  run.stealRatio = per(growth(trace.host, &HostUsage::steal, begin, end), cpus);
+  run.stealRatio = per(growth(trace.host, &HostUsage::steal, within), cpus);
 }
 
 // The kernel sums throttled time over the CPUs on which tasks of the group had to stop. On each of
 // these it adds up with the time they ran, so the share of both together is at most 1.
-Maybe<double> throttledRatio(const Trace& trace, Nanos begin, Nanos end, Maybe<double> job) {
-  const Maybe<double> stopped = growth(trace.cgroups, &CgroupUsage::throttled, begin, end);
+Maybe<double> throttledRatio(const Trace& trace, const Interval& within, Maybe<double> job) {
+  const Maybe<double> stopped = growth(trace.cgroups, &CgroupUsage::throttled, within);
   // The group may hold more than the job; where it was not one group with a quota throughout, the
   // job's own CPU counts.
   const bool one = std::all_of(trace.cgroups.begin(), trace.cgroups.end(), [](const auto& row) {
     return row.data.cpu >= Nanos{} && row.data.cpuQuotaMilli > 0;
   });
-  const Maybe<double> ran = one ? growth(trace.cgroups, &CgroupUsage::cpu, begin, end) : job;
+  const Maybe<double> ran = one ? growth(trace.cgroups, &CgroupUsage::cpu, within) : job;
   if (!stopped || !ran) return std::nullopt;
   return *stopped > 0 ? *stopped / (*stopped + *ran) : 0;
 }
@@ -179,10 +178,10 @@ Maybe<double> throttledRatio(const Trace& trace, Nanos begin, Nanos end, Maybe<d
 }  // namespace
 
 void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) {
-  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const Interval within = trainer.windowInterval();
   const auto& host = trace.manifest.host;
   run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
-  const Maybe<Cores> cores = coresIn(trace, begin, end);
+  const Maybe<Cores> cores = coresIn(trace, within);
   if (cores) {
     run.cores = cores->usable;
     run.coresAllowed = std::min(cores->allowed, kMaxCores);
@@ -194,21 +193,21 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
       run.coresAsOne = kTwoThreads * last;
   if (cores && cores->minimum < (1 - kChanged) * cores->maximum)
     run.coresRange = std::pair(cores->minimum, cores->maximum);
-  const double cpus = run.cores * seconds(end - begin) * 1e9;
-  const Maybe<double> job = jobCpu(trace, begin, end);
+  const double cpus = run.cores * seconds(within.length()) * 1e9;
+  const Maybe<double> job = jobCpu(trace, within);
   if (job && !trainer.steps.empty()) {
-    const double children = childrensCpu(trace, trainer, begin, end);
+    const double children = childrensCpu(trace, trainer, within);
     const double ours =
-        static_cast<double>(trainer.processCpu.count()) + makingCpu(trainer, begin, end);
+        static_cast<double>(trainer.processCpu.count()) + makingCpu(trainer, within);
     run.childCpu = children * 1e-9;
     run.besideCpuRatio = per(std::max(0.0, *job - ours - children), cpus);
   }
-  if (end - begin < kMinForCpu) return;
+  if (within.length() < kMinForCpu) return;
   run.jobCpuRatio = per(job, cpus);
-  if (const auto queued = queuedIn(trace, begin, end)) run.queuedRatio = per(queued, cpus);
-  if (job && cores) measureOthers(trace, begin, end, *cores, *job, run);
-  if (job && !cores) measureOthersOfHost(trace, begin, end, *job, run);
-  run.throttledRatio = throttledRatio(trace, begin, end, job);
+  if (const auto queued = queuedIn(trace, within)) run.queuedRatio = per(queued, cpus);
+  if (job && cores) measureOthers(trace, within, *cores, *job, run);
+  if (job && !cores) measureOthersOfHost(trace, within, *job, run);
+  run.throttledRatio = throttledRatio(trace, within, job);
 }
 
 }  // namespace stallprof

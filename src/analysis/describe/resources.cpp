@@ -27,10 +27,10 @@ constexpr double kMaxBytes = 1e18;  // a damaged recording may claim more
 
 // What the producers' waits for data are for is counted in read_bytes when it comes from storage.
 // What does not block comes from memory: there nothing is to be counted.
-bool waitsAreCounted(const Trace& trace, const Keep& makers, Nanos begin, Nanos end) {
+bool waitsAreCounted(const Trace& trace, const Keep& makers, const Interval& within) {
   double all = 0, uncounted = 0;
   for (const auto& row : trace.files) {
-    if (row.at < begin || row.at >= end || !makers(trace.process(row.data.process))) continue;
+    if (!within.contains(row.at) || !makers(trace.process(row.data.process))) continue;
     const std::string_view type = trace.text(row.data.fsType);
     all += row.data.waits;
     if (!type.empty() && !countsStorageReads(type)) uncounted += row.data.waits;
@@ -38,7 +38,7 @@ bool waitsAreCounted(const Trace& trace, const Keep& makers, Nanos begin, Nanos 
   for (const ThreadLife& thread : trace.threads) {
     if (!makers(trace.process(thread.process))) continue;
     for (const auto& slice : thread.slices) {
-      if (slice.at < begin || slice.at >= end || slice.data.wait != Wait::kSocket) continue;
+      if (!within.contains(slice.at) || slice.data.wait != Wait::kSocket) continue;
       all += slice.data.samples;
       uncounted += slice.data.samples;
     }
@@ -70,21 +70,21 @@ Keep producers(const Trace& trace, const TrainerFacts& trainer, const Roles& rol
 }
 
 template <class Field>
-Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, Nanos begin, Nanos end) {
+Maybe<double> sumUsed(const Trace& trace, const Keep& keep, Field field, const Interval& within) {
   Maybe<double> sum;
   for (const ProcessLife& process : trace.processes)
     if (!process.usage.empty() && keep(process))
-      if (const Maybe<double> one = used(process, field, begin, end)) sum = sum.value_or(0) + *one;
+      if (const Maybe<double> one = used(process, field, within)) sum = sum.value_or(0) + *one;
   return sum;
 }
 
 // Of the whole job, each byte once.
-Maybe<double> movedByAll(const Trace& trace, std::int64_t ProcessUsage::*bytes, Nanos begin,
-                         Nanos end) {
+template <class Field>
+Maybe<double> movedByAll(const Trace& trace, Field bytes, const Interval& within) {
   Maybe<double> sum;
   const EndedChildren ended(trace);
   for (const ProcessLife& process : trace.processes)
-    if (const Maybe<double> one = used(process, ended.ownOf(process), bytes, begin, end))
+    if (const Maybe<double> one = used(process, ended.ownOf(process), bytes, within))
       sum = sum.value_or(0) + *one;
   return sum;
 }
@@ -96,29 +96,28 @@ typename Table<P>::const_iterator firstFrom(const Table<P>& table, Nanos at) {
 }
 
 template <class P, class Field>
-Maybe<std::int64_t> extreme(const Table<P>& table, Field field, Nanos begin, Nanos end,
-                            bool maximum) {
+Maybe<std::int64_t> extreme(const Table<P>& table, Field field, const Interval& within, bool max) {
   Maybe<std::int64_t> found;
   for (const auto& row : table) {
     const std::int64_t value = row.data.*field;
-    if (row.at < begin || row.at > end || value < 0) continue;
-    if (!found || (maximum ? value > *found : value < *found)) found = value;
+    if (row.at < within.begin || row.at > within.end || value < 0) continue;
+    if (!found || (max ? value > *found : value < *found)) found = value;
   }
   return found;
 }
 
 // Storage: what the best second of the busiest device moved, and how busy it was in the window; of
 // files that are on none of them, nothing.
-void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
+void measureDisk(const Trace& trace, const Interval& within, RunFacts& run) {
   if (isOnNoDisk(run.storageType)) return;
   std::map<StringId, Table<DiskUsage>> devices;
   for (const auto& row : trace.disks) devices[row.data.device].push_back(row);
   double maximum = -1;
   for (const auto& [name, rows] : devices) {
-    const double read = growth(rows, &DiskUsage::readBytes, begin, end).value_or(0);
+    const double read = growth(rows, &DiskUsage::readBytes, within).value_or(0);
     if (read <= maximum) continue;
     maximum = read;
-    run.diskBusyRatio = per(growth(rows, &DiskUsage::busy, begin, end), seconds(end - begin) * 1e9);
+    run.diskBusyRatio = per(growth(rows, &DiskUsage::busy, within), seconds(within.length()) * 1e9);
     double best = 0;
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const double time = seconds(rows[i].at - rows[i - 1].at);
@@ -131,13 +130,13 @@ void measureDisk(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
   }
 }
 
-void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers, Nanos begin,
-               Nanos end, RunFacts& run) {
-  const double time = seconds(end - begin);
-  const auto made = [&](auto field) { return sumUsed(trace, makers, field, begin, end); };
-  run.readBytesPerSecond = per(movedByAll(trace, &ProcessUsage::readBytes, begin, end), time);
-  const Maybe<double> chars = made(&ProcessUsage::readChars),
-                      calls = made(&ProcessUsage::readCalls),
+void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers,
+               const Interval& within, RunFacts& run) {
+  const double time = seconds(within.length());
+  const auto made = [&](auto field) { return sumUsed(trace, makers, field, within); };
+  run.readBytesPerSecond = per(movedByAll(trace, &ProcessUsage::readBytes, within), time);
+  const Maybe<double> chars = made(&ProcessUsage::readChars);
+  const Maybe<double> calls = made(&ProcessUsage::readCalls),
                       bytes = made(&ProcessUsage::readBytes);
   run.readCallsPerSecond = per(calls, time);
   const Maybe<double> faults = made(&ProcessUsage::majorFaults);
@@ -152,41 +151,42 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
   const Keep started = [&](const ProcessLife& p) {
     return !makers(p) && !firstAbove(trace, p.id, makes).none();
   };
-  const double handed = sumUsed(trace, started, &ProcessUsage::writeChars, begin, end).value_or(0);
+  const double handed = sumUsed(trace, started, &ProcessUsage::writeChars, within).value_or(0);
   const bool piped = chars && handed > kSomeReads * *chars;
-  run.readsCounted = !mapped && !piped && waitsAreCounted(trace, makers, begin, end);
+  run.readsCounted = !mapped && !piped && waitsAreCounted(trace, makers, within);
   if (run.readsCounted && chars && bytes && *chars > 0)
     run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
   Table<SyscallCount> opens;
   for (const auto& row : trace.syscalls)
     if (trace.text(row.data.name) == "openat") opens.push_back(row);
-  run.opensPerSecond = per(growth(opens, &SyscallCount::count, begin, end), time);
+  run.opensPerSecond = per(growth(opens, &SyscallCount::count, within), time);
   for (const Epoch& epoch : trainer.epochs) {
     // What part of an epoch reads says nothing of how much there is.
     if (epoch.evaluation || !(mapped || epoch.whole)) continue;
     const auto read =
         mapped ? sizesWaitedFor(trace, makers)
-               : sumUsed(trace, makers, &ProcessUsage::readChars, epoch.begin, epoch.end);
+               : sumUsed(trace, makers, &ProcessUsage::readChars, Interval{epoch.begin, epoch.end});
     run.filesSized = mapped;
     if (read && *read > 0) run.datasetBytes = static_cast<std::int64_t>(std::min(*read, kMaxBytes));
     break;
   }
 }
 
-void measureMemory(const Trace& trace, Nanos begin, Nanos end, RunFacts& run) {
-  const double time = seconds(end - begin);
-  run.memoryAvailable = extreme(trace.host, &HostUsage::memoryAvailable, begin, end, false);
-  run.memoryTotal = extreme(trace.host, &HostUsage::memoryTotal, begin, end, true);
-  run.shmPeak = extreme(trace.host, &HostUsage::shmUsed, begin, end, true);
-  const Maybe<std::int64_t> shm = extreme(trace.host, &HostUsage::shmTotal, begin, end, true);
+void measureMemory(const Trace& trace, const Interval& within, RunFacts& run) {
+  const double time = seconds(within.length());
+  run.memoryAvailable = extreme(trace.host, &HostUsage::memoryAvailable, within, false);
+  run.memoryTotal = extreme(trace.host, &HostUsage::memoryTotal, within, true);
+  run.shmPeak = extreme(trace.host, &HostUsage::shmUsed, within, true);
+  const Maybe<std::int64_t> shm = extreme(trace.host, &HostUsage::shmTotal, within, true);
   if (shm.value_or(0) > 0 && run.shmPeak)  // 0: it has no limit
     run.shmFree = std::max<std::int64_t>(0, *shm - *run.shmPeak);
-  run.memoryPressureRatio = per(growth(trace.host, &HostUsage::memorySome, begin, end), time * 1e9);
-  const Maybe<double> in = growth(trace.host, &HostUsage::swapInPages, begin, end);
-  const Maybe<double> out = growth(trace.host, &HostUsage::swapOutPages, begin, end);
+  run.memoryPressureRatio = per(growth(trace.host, &HostUsage::memorySome, within), time * 1e9);
+  const Maybe<double> in = growth(trace.host, &HostUsage::swapInPages, within);
+  const Maybe<double> out = growth(trace.host, &HostUsage::swapOutPages, within);
   if (in && out) run.swapPagesPerSecond = per(*in + *out, time);
   for (const auto& row : trace.cgroups)
-    if (row.at >= begin && row.at <= end && row.data.memoryLimit > 0 && row.data.memoryBytes >= 0) {
+    if (row.at >= within.begin && row.at <= within.end && row.data.memoryLimit > 0 &&
+        row.data.memoryBytes >= 0) {
       const std::int64_t used = row.data.memoryBytes;
       const std::int64_t file = std::clamp<std::int64_t>(row.data.memoryFile, 0, used);
       const std::int64_t room = std::max<std::int64_t>(0, row.data.memoryLimit - (used - file));
@@ -207,7 +207,7 @@ void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep&
     if (epoch.evaluation) continue;
     if (!first) {
       const auto used = [&](auto field) {
-        return sumUsed(trace, makers, field, epoch.begin, epoch.end).value_or(0);
+        return sumUsed(trace, makers, field, Interval{epoch.begin, epoch.end}).value_or(0);
       };
       chars += used(&ProcessUsage::readChars);
       bytes += used(&ProcessUsage::readBytes);
@@ -220,25 +220,27 @@ void measureCaching(const Trace& trace, const TrainerFacts& trainer, const Keep&
     if (missed > kMisses || missed < kHits) run.pageCacheKeeps = missed < kHits;
     return;
   }
-  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const Interval within = trainer.windowInterval();
   const auto samples = knownIn(trace.host, &HostUsage::pageCache);
-  if (!samples || seconds(std::min(samples->second, end) - std::max(samples->first, begin)) <
-                      kMinCovered * seconds(end - begin))
+  if (!samples ||
+      seconds(std::min(samples->second, within.end) - std::max(samples->first, within.begin)) <
+          kMinCovered * seconds(within.length()))
     return;
   const auto cached = [&](Nanos at) { return valueAt(trace.host, &HostUsage::pageCache, at); };
-  const Maybe<double> before = cached(begin), after = cached(end),
-                      room = valueAt(trace.host, &HostUsage::memoryAvailable, begin);
-  const auto read = movedByAll(trace, &ProcessUsage::readBytes, begin, end);
+  const Maybe<double> before = cached(within.begin), after = cached(within.end),
+                      room = valueAt(trace.host, &HostUsage::memoryAvailable, within.begin);
+  const auto read = movedByAll(trace, &ProcessUsage::readBytes, within);
   if (!before || !after || !room || !read || *read <= 0) return;
   // Available memory counts most of the page cache in: what is more than that is free.
   if (*room - *before > *read) run.pageCacheKeeps = *after - *before > kGrows * *read;
 }
 
 // What the files say that the producers were seen to wait for.
-void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
+void measureFiles(const Trace& trace, const Keep& makers, const Interval& within, RunFacts& run) {
   std::map<StringId, std::uint64_t> types;
   double onward = 0, scattered = 0;
-  for (auto row = firstFrom(trace.files, begin); row != trace.files.end() && row->at < end; ++row) {
+  for (auto row = firstFrom(trace.files, within.begin);
+       row != trace.files.end() && row->at < within.end; ++row) {
     if (row->data.waits == 0 || !makers(trace.process(row->data.process))) continue;
     types[row->data.fsType] += row->data.waits;
     onward += row->data.onward;
@@ -252,13 +254,13 @@ void measureFiles(const Trace& trace, const Keep& makers, Nanos begin, Nanos end
 }
 
 // Files and sockets the producers were blocked in, most first.
-void measureWaits(const Trace& trace, const Keep& makers, Nanos begin, Nanos end, RunFacts& run) {
+void measureWaits(const Trace& trace, const Keep& makers, const Interval& within, RunFacts& run) {
   std::map<StringId, double> blocked;
   double total = 0;
   for (const ThreadLife& thread : trace.threads) {
     if (!makers(trace.process(thread.process))) continue;
-    for (auto slice = firstFrom(thread.slices, begin);
-         slice != thread.slices.end() && slice->at < end; ++slice) {
+    for (auto slice = firstFrom(thread.slices, within.begin);
+         slice != thread.slices.end() && slice->at < within.end; ++slice) {
       const ThreadSlice& s = slice->data;
       if (producerWait(s.wait).phase != Phase::kExtract) continue;
       const double time = seconds(std::max(Nanos{}, s.duration - s.run - s.queued));
@@ -298,22 +300,22 @@ Maybe<std::int64_t> peakResident(const Trace& trace) {
 }  // namespace
 
 RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles& roles) {
-  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
+  const Interval within = trainer.windowInterval();
   RunFacts run;
   measureCpu(trace, trainer, run);
   run.numa = measureNuma(trace, trainer);
   run.faultSeconds = faultSeconds(trace);
   const Keep makers = producers(trace, trainer, roles);
-  measureFiles(trace, makers, begin, end, run);
-  measureDisk(trace, begin, end, run);
-  measureIo(trace, trainer, makers, begin, end, run);
+  measureFiles(trace, makers, within, run);
+  measureDisk(trace, within, run);
+  measureIo(trace, trainer, makers, within, run);
   // Of a short run no second may be whole: then the best is not known.
   if (run.readBytesPerSecond && run.peakReadBytesPerSecond &&
       *run.readBytesPerSecond > *run.peakReadBytesPerSecond)
     run.peakReadBytesPerSecond.reset();
-  measureMemory(trace, begin, end, run);
+  measureMemory(trace, within, run);
   measureCaching(trace, trainer, makers, run);
-  measureWaits(trace, makers, begin, end, run);
+  measureWaits(trace, makers, within, run);
   run.pool = poolUse(trace, trainer);
   run.threadsSet = threadsSet(trace, trainer);
   run.workerSpins = workerSpins(trace, trainer);
@@ -323,24 +325,24 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
 
 Resources measureResources(const Trace& trace, const TrainerFacts& trainer, const Roles& roles,
                            const RunFacts& run) {
-  const Nanos begin = trainer.windowBegin, end = trainer.windowEnd;
-  const double time = seconds(end - begin);
+  const Interval within = trainer.windowInterval();
+  const double time = seconds(within.length());
   Resources out;
   static_cast<CpuUse&>(out) = run;
   out.cores = run.cores;
   for (const Role role : {Role::kTrainer, Role::kWorker, Role::kHelper}) {
     const Keep same = [&](const ProcessLife& p) { return roles.of(p.id) == role; };
     if (const auto cpu =
-            per(sumUsed(trace, same, &ProcessUsage::cpu, begin, end), run.cores * time * 1e9))
+            per(sumUsed(trace, same, &ProcessUsage::cpu, within), run.cores * time * 1e9))
       out.roleCpuRatio.emplace_back(nameOf(role), *cpu);
   }
   out.readBytesPerSecond = run.readBytesPerSecond;
-  out.writeBytesPerSecond = per(movedByAll(trace, &ProcessUsage::writeBytes, begin, end), time);
+  out.writeBytesPerSecond = per(movedByAll(trace, &ProcessUsage::writeBytes, within), time);
   std::map<StringId, Table<NetworkUsage>> interfaces;
   for (const auto& row : trace.networks) interfaces[row.data.interface].push_back(row);
   for (const auto& [name, rows] : interfaces) {
-    const double moved = growth(rows, &NetworkUsage::receivedBytes, begin, end).value_or(0) +
-                         growth(rows, &NetworkUsage::sentBytes, begin, end).value_or(0);
+    const double moved = growth(rows, &NetworkUsage::receivedBytes, within).value_or(0) +
+                         growth(rows, &NetworkUsage::sentBytes, within).value_or(0);
     if (time > 0) out.netBytesPerSecond = out.netBytesPerSecond.value_or(0) + moved / time;
   }
   out.cacheHitRatio = run.cacheHitRatio;
@@ -363,11 +365,8 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     info.wall = epoch.end - epoch.begin;
     info.steps = static_cast<std::int64_t>(epoch.steps);
     if (info.wall > Nanos{}) info.dataWaitRatio = seconds(epoch.wait) / seconds(info.wall);
-    if (epoch.whole) info.period = info.wall;
-    if (!epochs.empty()) {
-      epochs.back().period = epoch.begin - begins.back();
-      info.period.reset();
-    }
+    if (epoch.whole && epochs.empty()) info.period = info.wall;
+    if (!epochs.empty()) epochs.back().period = epoch.begin - begins.back();
     epochs.push_back(info);
     begins.push_back(epoch.begin);
     ends.push_back(epoch.end);
@@ -382,8 +381,8 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     auto i = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), process.seen) -
                                       ends.begin());
     for (; i < epochs.size() && begins[i] <= last; ++i) {
-      const auto read = used(process, &ProcessUsage::readChars, begins[i], ends[i]);
-      const auto stored = used(process, &ProcessUsage::readBytes, begins[i], ends[i]);
+      const auto read = used(process, &ProcessUsage::readChars, Interval{begins[i], ends[i]});
+      const auto stored = used(process, &ProcessUsage::readBytes, Interval{begins[i], ends[i]});
       if (read && stored) {
         chars[i] += *read;
         bytes[i] += *stored;

@@ -14,9 +14,9 @@ namespace {
 
 // A total of a second belongs to the interval that most of it lies in.
 template <class Row>
-bool within(const Row& row, Nanos begin, Nanos end) {
+bool belongsTo(const Interval& within, const Row& row) {
   const Nanos middle = row.at + row.data.duration / 2;
-  return middle >= begin && middle < end;
+  return within.contains(middle);
 }
 
 // A damaged recording may claim any time or size: sums stop at the largest number there is.
@@ -71,14 +71,14 @@ auto valuesOf(Map& map) {
   return all;
 }
 
-// The mean of a level over [begin, end); -1 is not known.
+// The mean of a level over an interval; -1 is not known.
 template <class Field>
-std::optional<double> meanOf(const Table<DeviceUsage>& rows, Field field, Nanos begin, Nanos end,
+std::optional<double> meanOf(const Table<DeviceUsage>& rows, Field field, const Interval& within,
                              double unit) {
   double sum = 0, count = 0;
   for (const auto& row : rows) {
     const auto value = static_cast<double>(row.data.*field);
-    if (row.at < begin || row.at > end || value < 0) continue;
+    if (row.at < within.begin || row.at > within.end || value < 0) continue;
     sum += value;
     count += 1;
   }
@@ -92,10 +92,10 @@ std::optional<double> meanOf(const Table<DeviceUsage>& rows, Field field, Nanos 
 constexpr std::int64_t kPowerCap = 0x4, kPowerBrake = 0x80,
                        kThrottles = 0x8 | 0x20 | 0x40 | kPowerBrake;
 
-void gaugeThrottling(const Table<DeviceUsage>& rows, Nanos begin, Nanos end, DeviceGauge& gauge) {
+void gaugeThrottling(const Table<DeviceUsage>& rows, const Interval& within, DeviceGauge& gauge) {
   double samples = 0, held = 0, clock = 0, clocks = 0;
   for (const auto& row : rows) {
-    if (row.at < begin || row.at > end || row.data.throttleReasons < 0) continue;
+    if (row.at < within.begin || row.at > within.end || row.data.throttleReasons < 0) continue;
     samples += 1;
     if ((row.data.throttleReasons & kThrottles) == 0) continue;
     held += 1;
@@ -109,9 +109,9 @@ void gaugeThrottling(const Table<DeviceUsage>& rows, Nanos begin, Nanos end, Dev
   // The driver's own clocks of it, where it reports them, are exact; reasons are sampled. That of
   // power counts the cap, too.
   const bool brake = (gauge.throttleReasons & kPowerBrake) != 0;
-  const auto power = brake ? growth(rows, &DeviceUsage::powerThrottled, begin, end) : std::nullopt;
-  const auto heat = growth(rows, &DeviceUsage::thermalThrottled, begin, end);
-  const double whole = seconds(end - begin) * 1e9;
+  const auto power = brake ? growth(rows, &DeviceUsage::powerThrottled, within) : std::nullopt;
+  const auto heat = growth(rows, &DeviceUsage::thermalThrottled, within);
+  const double whole = seconds(within.length()) * 1e9;
   if ((power || heat) && whole > 0)
     gauge.throttledRatio = std::min(1.0, std::max(power.value_or(0), heat.value_or(0)) / whole);
   else if (samples > 0)
@@ -128,7 +128,7 @@ std::string nameOf(const DeviceProcess& p) {
 // What others than the trainer had of the device: its busy share, by the shares of processes, which
 // the library gives seldom. Lists without the trainer say nothing: its own may be under a number
 // that is not known here.
-void gaugeOthers(const Trace& trace, ProcessId trainer, Nanos begin, Nanos end,
+void gaugeOthers(const Trace& trace, ProcessId trainer, const Interval& within,
                  DeviceGauge& gauge) {
   struct List {
     double own = -1, others = 0, largest = 0;
@@ -137,7 +137,8 @@ void gaugeOthers(const Trace& trace, ProcessId trainer, Nanos begin, Nanos end,
   std::map<Nanos, List> lists;
   for (const auto& row : trace.deviceProcesses) {
     const DeviceProcess& p = row.data;
-    if (p.device != gauge.device || row.at < begin || row.at > end || p.busyMilli < 0) continue;
+    if (p.device != gauge.device || row.at < within.begin || row.at > within.end || p.busyMilli < 0)
+      continue;
     List& list = lists[row.at];
     const double busy = p.busyMilli * 1e-3;
     if (p.process == trainer) {
@@ -160,10 +161,10 @@ void gaugeOthers(const Trace& trace, ProcessId trainer, Nanos begin, Nanos end,
     gauge.othersRatio = *gauge.busyRatio * others / (own + others);
 }
 
-DeviceGauge gaugeOf(StringId device, const Table<DeviceUsage>& rows, Nanos begin, Nanos end) {
+DeviceGauge gaugeOf(StringId device, const Table<DeviceUsage>& rows, const Interval& within) {
   DeviceGauge gauge;
   gauge.device = device;
-  const auto level = [&](auto field, double unit) { return meanOf(rows, field, begin, end, unit); };
+  const auto level = [&](auto field, double unit) { return meanOf(rows, field, within, unit); };
   gauge.busyRatio = level(&DeviceUsage::busyMilli, 1e-3);
   gauge.smActiveRatio = level(&DeviceUsage::smActiveMilli, 1e-3);
   gauge.occupancyRatio = level(&DeviceUsage::occupancyMilli, 1e-3);
@@ -172,11 +173,11 @@ DeviceGauge gaugeOf(StringId device, const Table<DeviceUsage>& rows, Nanos begin
   gauge.powerWatts = level(&DeviceUsage::powerMilliwatts, 1e-3);
   gauge.clockMhz = level(&DeviceUsage::clockMhz, 1);
   gauge.maxClockMhz = level(&DeviceUsage::maxClockMhz, 1);
-  gaugeThrottling(rows, begin, end, gauge);
+  gaugeThrottling(rows, within, gauge);
   for (const auto& row : rows) {
     if (row.data.memoryUsed < 0) continue;
     gauge.memoryTotal = std::max(gauge.memoryTotal, row.data.memoryTotal);
-    if (row.at < begin || row.at > end) continue;
+    if (row.at < within.begin || row.at > within.end) continue;
     if (gauge.memoryFirst < 0) gauge.memoryFirst = row.data.memoryUsed;
     gauge.memoryLast = row.data.memoryUsed;
     gauge.memoryPeak = std::max(gauge.memoryPeak, row.data.memoryUsed);
@@ -186,14 +187,14 @@ DeviceGauge gaugeOf(StringId device, const Table<DeviceUsage>& rows, Nanos begin
 
 }  // namespace
 
-void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
+void sumDeviceUse(const Trace& trace, ProcessId process, const Interval& within,
                   DeviceFacts& facts) {
   Names names(trace);
   std::map<std::string, KernelUse> kernels;
   std::map<std::pair<DeviceWorkKind, HostMemory>, CopyUse> copies;
   for (const auto& row : trace.deviceUses) {
     const DeviceUse& use = row.data;
-    if (use.process != process || !within(row, begin, end)) continue;
+    if (use.process != process || !belongsTo(within, row)) continue;
     if (isKernel(use.kind)) {
       addKernel(use, names, kernels);
       addUp(facts.kernelTime, use.time);
@@ -212,7 +213,7 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
   for (const auto& row : trace.deviceCallUses) {
     const ProcessId of =  // old recordings have the thread alone, totals of several the process
         row.data.process.none() ? trace.thread(row.data.thread).process : row.data.process;
-    if (of != process || !within(row, begin, end)) continue;
+    if (of != process || !belongsTo(within, row)) continue;
     CallUse& sum = calls[{row.data.name, row.data.kind}];
     sum.name = trace.text(row.data.name);
     sum.kind = row.data.kind;
@@ -224,13 +225,13 @@ void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
   facts.calls = valuesOf(calls);
 }
 
-std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer, Nanos begin, Nanos end) {
+std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer, const Interval& within) {
   std::map<StringId, Table<DeviceUsage>> rows;
   for (const auto& row : trace.deviceUsages) rows[row.data.device].push_back(row);
   std::vector<DeviceGauge> all;
   for (const auto& [device, table] : rows) {
-    all.push_back(gaugeOf(device, table, begin, end));
-    gaugeOthers(trace, trainer, begin, end, all.back());
+    all.push_back(gaugeOf(device, table, within));
+    gaugeOthers(trace, trainer, within, all.back());
   }
   return all;
 }
@@ -303,11 +304,11 @@ void removeTracing(TrainerFacts& trainer) {
 }
 
 CallSite findSite(const Trace& trace, const StackLabels& labels, const DeviceTimeline& devices,
-                  ThreadId trainer, Nanos begin, Nanos end, bool copies) {
+                  ThreadId trainer, const Interval& within, bool copies) {
   std::map<std::pair<StackId, StackId>, double> samples;
   CallSite site;
   if (devices.calls.empty()) return site;
-  eachSample(trace, trace.thread(trainer), begin, end, [&](const Sample& sample) {
+  eachSample(trace, trace.thread(trainer), within.begin, within.end, [&](const Sample& sample) {
     const auto call =
         std::partition_point(devices.calls.begin(), devices.calls.end(),
                              [&](const BlockingCall& c) { return c.end <= sample.at; });

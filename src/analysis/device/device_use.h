@@ -7,13 +7,13 @@
 
 namespace stallprof {
 
-// The totals of [begin, end) into `facts`: kernels by name, copies by kind and memory, calls by
+// The totals of an interval into `facts`: kernels by name, copies by kind and memory, calls by
 // name, and what the monitoring library said of every device.
-void sumDeviceUse(const Trace& trace, ProcessId process, Nanos begin, Nanos end,
+void sumDeviceUse(const Trace& trace, ProcessId process, const Interval& within,
                   DeviceFacts& facts);
 // `trainer`: to others belongs what other processes do on the device.
 [[nodiscard]] std::vector<DeviceGauge> readGauges(const Trace& trace, ProcessId trainer,
-                                                  Nanos begin, Nanos end);
+                                                  const Interval& within);
 
 // The devices that the trainer worked on, most busy first; else those it holds memory on.
 [[nodiscard]] std::vector<StringId> devicesUsed(const Trace& trace, const TrainerFacts& trainer);
@@ -35,7 +35,7 @@ void removeTracing(TrainerFacts& trainer);
 
 // The user's line that most samples found the trainer at while it was blocked in calls of one kind.
 [[nodiscard]] CallSite findSite(const Trace& trace, const StackLabels& labels,
-                                const DeviceTimeline& devices, ThreadId trainer, Nanos begin,
-                                Nanos end, bool copies);
+                                const DeviceTimeline& devices, ThreadId trainer,
+                                const Interval& within, bool copies);
 
 }  // namespace stallprof

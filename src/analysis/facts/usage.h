@@ -55,32 +55,34 @@ template <class P, class Field>
   return std::pair(first->at, last->at);
 }
 
-// How much the counter grew in [begin, end): null where it was never known.
+// How much the counter grew in the interval: null where it was never known.
 template <class P, class Field>
-[[nodiscard]] Maybe<double> growth(const Table<P>& table, Field field, Nanos begin, Nanos end) {
+[[nodiscard]] Maybe<double> growth(const Table<P>& table, Field field, const Interval& within) {
   const auto known = knownIn(table, field);
   if (!known) return std::nullopt;
-  const Maybe<double> a = valueAt(table, field, begin), b = valueAt(table, field, end);
-  const Nanos covered = std::min(end, known->second) - std::max(begin, known->first);
-  return atSamePace(std::max(0.0, *b - *a), covered, end - begin);
+  const Maybe<double> a = valueAt(table, field, within.begin),
+                      b = valueAt(table, field, within.end);
+  const Nanos covered = std::min(within.end, known->second) - std::max(within.begin, known->first);
+  return atSamePace(std::max(0.0, *b - *a), covered, within.length());
 }
 
 // As growth, of a process in the part of the interval it lived; one that began inside it began with
 // counters at 0.
 template <class Field>
 [[nodiscard]] Maybe<double> used(const ProcessLife& process, const Table<ProcessUsage>& rows,
-                                 Field field, Nanos begin, Nanos end) {
+                                 Field field, const Interval& within) {
   if (rows.empty()) return std::nullopt;
-  end = std::min(end, process.gone);
-  const bool born = process.seen > begin && process.seen < end;
+  const Nanos end = std::min(within.end, process.gone);
+  const bool born = process.seen > within.begin && process.seen < end;
   const auto known = knownIn(rows, field);
-  if (!known || !born) return growth(rows, field, begin, std::max(begin, end));
+  if (!known || !born)
+    return growth(rows, field, Interval{within.begin, std::max(within.begin, end)});
   return atSamePace(std::max(0.0, *valueAt(rows, field, end)),
                     std::min(end, known->second) - process.seen, end - process.seen);
 }
 template <class Field>
-[[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, Nanos begin, Nanos end) {
-  return used(process, process.usage, field, begin, end);
+[[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, const Interval& within) {
+  return used(process, process.usage, field, within);
 }
 
 // A share or a rate: null where the value is not known, or there is nothing to divide by.
@@ -102,8 +104,8 @@ template <class Field>
 }
 
 // CPU of all threads of a process in the interval; 0 where it was not seen.
-[[nodiscard]] inline Nanos cpuBetween(const ProcessLife& process, Nanos begin, Nanos end) {
-  return Nanos(static_cast<Nanos::rep>(used(process, &ProcessUsage::cpu, begin, end).value_or(0)));
+[[nodiscard]] inline Nanos cpuIn(const ProcessLife& process, const Interval& within) {
+  return Nanos(static_cast<Nanos::rep>(used(process, &ProcessUsage::cpu, within).value_or(0)));
 }
 
 }  // namespace stallprof

@@ -91,7 +91,7 @@ extern const AdviceDefinition kFewerWorkers{
     }};
 extern const AdviceDefinition kFewerStarts{
     "fewer_workers", {}, [](const AdviceContext& c) {
-      return fewerWorkersText(c, ": it takes longer to start the workers than they save.");
+      return fewerWorkersText(c, ": starting the workers takes longer than they save.");
     }};
 
 PipelineSettings likelyWith(const Evidence& e, int workers) {

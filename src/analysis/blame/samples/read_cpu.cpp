@@ -54,7 +54,7 @@ double readCpuShare(const Trace& trace, const std::vector<Reader>& readers) {
   double cpu = 0, system = 0, faults = 0, maximum = 0;
   for (const Reader& r : readers) {
     const ProcessLife& process = trace.process(r.process);
-    const auto all = [&](auto field) { return used(process, field, r.span.begin, r.span.end); };
+    const auto all = [&](auto field) { return used(process, field, r.span); };
     const auto inKernel = all(&ProcessUsage::system), minor = all(&ProcessUsage::minorFaults);
     if (!inKernel || !minor) continue;
     // What a process that trains reads, it reads in its fetches.

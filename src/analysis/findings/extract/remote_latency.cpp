@@ -46,8 +46,7 @@ Maybe<ReceiveRate> receiveRate(const Evidence& e) {
   ReceiveRate rate;
   for (const auto& [name, table] : byInterface) {
     const auto field = &NetworkUsage::receivedBytes;
-    rate.mean +=
-        growth(table, field, e.trainer.windowBegin, e.trainer.windowEnd).value_or(0) / e.window;
+    rate.mean += growth(table, field, e.trainer.windowInterval()).value_or(0) / e.window;
     double best = 0;
     for (std::size_t i = 1; i < table.size(); ++i)
       if (const double s = seconds(table[i].at - table[i - 1].at); s > 0.2)
