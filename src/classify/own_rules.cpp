@@ -55,9 +55,9 @@ constexpr OwnRule kOwnRules[] = {
     {"wait.page_fault", "extract", "Blocked outside any system call: a mapped file, or swap."},
     {"wait.socket", "extract", "Blocked receiving from the network."},
     {kAwaitsNetwork, "extract",
-     "Blocked in an event loop (asyncio) below a line of the program's code, while network "
-     "connections are open: it waits for a response. In a thread without the program's code it may "
-     "be idle: unknown."},
+     "Blocked in an event loop (asyncio) below a line of the program's code, while network sockets "
+     "are open, and no other thread works: it waits for a response. In a thread without the "
+     "program's code, or in a program without steps, it may be idle: unknown."},
     {"wait.lock", "transform | compute",
      "Blocked on a lock: a thread of its own pool, or the interpreter's lock."},
     {"wait.pipe", "transform | compute", "Blocked on a pipe to a process of its own."},

@@ -131,7 +131,8 @@ SampleLabel StackLabels::sample(const StackLabel& label, Wait wait, bool gc) {
                     : SampleLabel{Phase::kCompute, OverheadKind::kNone, kOwnTrainer};
   }
   if (rule && rule->waits) return byRule;
-  if (wait == Wait::kEventLoop && !label.user.none() && (!rule || rule->id == kSelects))
+  // In the trainer, what no rule knows to be an event loop may be a collective's.
+  if (wait == Wait::kEventLoop && !label.user.none() && (rule ? rule->id == kSelects : producer))
     return {Phase::kExtract, OverheadKind::kNone, kAwaitsNetwork};
   const WaitRule blocked = producer ? producerWait(wait) : trainerWait(wait);
   const bool reading = blocked.phase == Phase::kExtract && (!rule || data);

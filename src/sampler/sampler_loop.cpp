@@ -52,7 +52,8 @@ Nanos SamplerLoop::late(const Sampler& sampler) const {
   return follows(sampler) ? leader_->period() + early(*leader_) : sampler.period() / 4 * 3;
 }
 
-// Evenly from -most to most, by xorshift64: any sequence will do that is not in step with the job.
+// Evenly from -maximum to maximum, by xorshift64: any sequence does that is not in step with the
+// job.
 Nanos SamplerLoop::jitter(Nanos maximum) {
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;

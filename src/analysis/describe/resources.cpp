@@ -38,7 +38,7 @@ bool waitsAreCounted(const Trace& trace, const Keep& makers, const Interval& wit
   for (const ThreadLife& thread : trace.threads) {
     if (!makers(trace.process(thread.process))) continue;
     for (const auto& slice : thread.slices) {
-      if (!within.contains(slice.at) || slice.data.wait != Wait::kSocket) continue;
+      if (!within.contains(slice.at) || !waitsForNetwork(trace, thread, slice.data.wait)) continue;
       all += slice.data.samples;
       uncounted += slice.data.samples;
     }

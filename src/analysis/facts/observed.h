@@ -40,4 +40,11 @@ template <class Counts>
 }
 [[nodiscard]] Observed observe(const ThreadLife& thread, const Interval& interval);
 
+// A sample of `thread` in `wait` waits for the network. Of event loops only in the main thread,
+// where a loader's worker makes its batches: others may be idle in theirs.
+[[nodiscard]] inline bool waitsForNetwork(const Trace& trace, const ThreadLife& thread, Wait wait) {
+  const bool main = thread.tid != 0 && thread.tid == trace.process(thread.process).pid;
+  return wait == Wait::kSocket || (wait == Wait::kEventLoop && main);
+}
+
 }  // namespace stallprof

@@ -308,6 +308,7 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
   if (is == Is::kData && (vague || asleep))
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnData};
   const bool nobodys = sample.phase == Phase::kUnknown || sample.phase == Phase::kOther || vague ||
+                       sample.rule == kAwaitsNetwork ||
                        (label.rule && label.rule->id == kOwnProgram);
   if (is == Is::kPause && nobodys && sample.overhead == OverheadKind::kNone)
     return SampleLabel{Phase::kPeriodic, OverheadKind::kPause, kOwnPause};

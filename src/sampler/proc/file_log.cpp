@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kSocketsKept = 4096;
 constexpr std::size_t kFilesKept = 4096;
 constexpr std::size_t kEpollTargets = 64;
+constexpr std::size_t kMixedTargets = 16;  // of several kinds: a socket among them is one of these
 
 std::string fdPath(const std::string& root, std::uint32_t pid, std::string_view folder,
                    std::uint64_t fd) {
@@ -104,7 +105,9 @@ void FdClassifier::inspectEpoll(FdTarget& target, std::uint32_t pid, std::uint64
   std::size_t targets = 0;
   nested_ = true;
   forEachLine(info, [&](std::string_view line) {
-    if (!line.starts_with("tfd:") || (mixed && sockets) || ++targets > kEpollTargets) return;
+    if (!line.starts_with("tfd:") || (mixed && (sockets || targets >= kMixedTargets)) ||
+        ++targets > kEpollTargets)
+      return;
     const auto watched = parseNumber(line.substr(4));
     if (!watched || *watched < 0) return;
     const FdKind kind = sample(pid, static_cast<std::uint64_t>(*watched), now).kind;

@@ -37,7 +37,7 @@ class StackSlices {
     last_ = now;
     ++samples_;
   }
-  // The thread has not run since the last sample: it was seen all the time since. A slice may last
+  // The thread has not run since the last sample: it was seen all the time since. A slice lasts
   // for `minimum` at least.
   void stillBlocked(ThreadId thread, Nanos now, Nanos period, Nanos minimum, EventOut& out) {
     if (samples_ == 0 || now <= last_) return;

@@ -138,13 +138,20 @@ TEST_CASE(
 namespace {
 
 // The trainer makes its batches itself, and is blocked in sockets: so many samples of it.
-Facts inSockets(int slices, std::uint32_t samplesEach) {
+Facts inSockets(int slices, std::uint32_t samplesEach, Wait wait = Wait::kSocket,
+                bool mainThread = true) {
   Facts f = reading(16e3);
   ThreadLife thread;
   thread.id = ThreadId{1};
+  thread.process = ProcessId{1};
+  thread.tid = 100;
+  ProcessLife process;
+  process.id = ProcessId{1};
+  process.pid = mainThread ? 100 : 99;
+  f.trace.processes = {process};
   ThreadSlice asleep;
   asleep.duration = f.trainer.window() / slices;
-  asleep.wait = Wait::kSocket;
+  asleep.wait = wait;
   asleep.samples = samplesEach;
   for (int i = 0; i < slices; ++i)
     thread.slices.push_back({f.trainer.windowBegin + i * asleep.duration, asleep});
@@ -161,6 +168,17 @@ void received(Facts& f, const char* name, double bytesPerSecond) {
 }
 
 }  // namespace
+
+TEST_CASE("an event loop of who fetches waits for the network, one of another thread may be idle") {
+  const auto found = [](bool mainThread) {
+    Facts f = inSockets(100, 10, Wait::kEventLoop, mainThread);
+    received(f, "eth0", 1e6);
+    const Judgement j = f.judge();
+    return find(j, "extract.remote_latency") != nullptr;
+  };
+  CHECK(found(true));
+  CHECK_FALSE(found(false));
+}
 
 TEST_CASE("extract.remote_latency needs a slow network, and adds what all interfaces receive") {
   Facts f = inSockets(100, 10);

@@ -308,8 +308,8 @@ TEST_CASE("a line below the update that runs the model in a few long steps evalu
 }
 
 TEST_CASE("a line that is asleep, or waits for a program, in a few long steps alone is a pause") {
-  for (const auto& [stack, wait] :
-       {std::pair(25, "sleep"), std::pair(27, "child"), std::pair(29, "poll")}) {
+  for (const auto& [stack, wait] : {std::pair(25, "sleep"), std::pair(27, "child"),
+                                    std::pair(29, "poll"), std::pair(29, "event_loop")}) {
     const Analysis a = withRareWork(stack, wait);
     CHECK(near2(periodicOf(a), 0.32));
     REQUIRE(test::find(a, "periodic.pause"));

@@ -133,6 +133,30 @@ TEST_CASE("an event loop of the trainer's waits for the network, unless a thread
   CHECK(near3(blamed("60ms", "running").breakdown.blame->transform, 0.6));
 }
 
+TEST_CASE("a fetch in an event loop is reading, unless a thread of its executor works meanwhile") {
+  const auto blamed = [](const std::string& run, const std::string& wait) {
+    const Analysis a = analyze(
+        test::traceOf(kThreads +
+                      "0 stack stack=9 caller=4 file=\"/usr/lib/python3.11/selectors.py\" "
+                      "function=\"EpollSelector.select\" line=468\n"
+                      "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0\n"
+                      "0 iterator thread=1 loader=1 epoch=1\n"
+                      "repeat 200 every 100ms\n"
+                      "0ms fetch thread=1 loader=1 epoch=1 duration=60ms cpu=0 batch=0+1*i\n"
+                      "0ms slice thread=1 duration=60ms samples=6 wait=event_loop\n"
+                      "10ms stack_slice thread=1 duration=50ms samples=6 stack=9\n"
+                      "60ms slice thread=1 duration=40ms run=40ms samples=4 wait=running\n"
+                      "70ms stack_slice thread=1 duration=30ms samples=4 stack=4\n"
+                      "95ms optimizer thread=1 duration=5ms optimizer=1\n"
+                      "end\n" +
+                      other(run, wait, 6)));
+    REQUIRE(a.breakdown.blame.has_value());
+    return *a.breakdown.blame;
+  };
+  CHECK(near3(blamed("0ms", "futex").extract, 0.6));
+  CHECK(near3(blamed("60ms", "running").transform, 0.6));
+}
+
 TEST_CASE("a thread that idles in an event loop of a library makes no data") {
   const std::string select =
       "0 stack stack=8 file=\"/usr/lib/python3.11/asyncio/base_events.py\" "

@@ -5,7 +5,6 @@
 
 using namespace stallprof;
 using stallprof::test::only;
-using stallprof::test::traceOf;
 
 namespace {
 
@@ -18,7 +17,7 @@ std::string reasonOf(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a line of text becomes the event it names, with units and enumerators") {
-  const Trace trace = traceOf(
+  const Trace trace = test::traceOf(
       "1s process process=1 pid=100 comm=\"python3\"\n"
       "1s thread thread=1 process=1 tid=100\n"
       "1500ms slice thread=1 duration=12.5ms run=2ms wait=file_read what=\"/data/a b\"\n"
@@ -50,7 +49,7 @@ TEST_CASE("a trace written as text and read again is written the same") {
       "6 loader process=1 loader=1 workers=2 in_order=0\n"
       "7 loss kind=disk_full count=18446744073709551615\n"
       "clean_end\n";
-  CHECK(traceText(traceOf(text)) == text);
+  CHECK(traceText(test::traceOf(text)) == text);
 }
 
 TEST_CASE("a trace as text has every kind of event that was in it") {
@@ -64,7 +63,7 @@ TEST_CASE("a trace as text has every kind of event that was in it") {
     begins.push_back(line.substr(0, line.find(' ', line.find(' ') + 1) + 1));
     text += line + "\n";
   }
-  const std::string again = traceText(traceOf(text));
+  const std::string again = traceText(test::traceOf(text));
   for (const std::string& begin : begins) {
     INFO(begin);
     CHECK(again.find(begin) != std::string::npos);
@@ -72,7 +71,7 @@ TEST_CASE("a trace as text has every kind of event that was in it") {
 }
 
 TEST_CASE("repeat shifts times and grows values, round by round") {
-  const Trace trace = traceOf(
+  const Trace trace = test::traceOf(
       "repeat 3 every 20ms\n"
       "10ms fetch thread=1 batch=4+2*i duration=1ms+1ms*i  # later ones are slower\n"
       "end\n");

@@ -9,6 +9,7 @@
 #include "analysis/blame/samples/lock_samples.h"
 #include "analysis/blame/samples/native_split.h"
 #include "analysis/blame/samples/trainer_samples.h"
+#include "analysis/facts/observed.h"
 #include "analysis/facts/stack_samples.h"
 #include "base/interval.h"
 #include "classify/own_rules.h"
@@ -139,11 +140,22 @@ class Gatherer {
            phase == Phase::kUnknown;
   }
 
+  // An event loop may wait for its executor's threads instead.
+  [[nodiscard]] bool othersWork(ThreadId thread, const Sample& sample) const {
+    const std::vector<ThreadId>& all = trace_.process(trace_.thread(thread).process).threads;
+    return std::any_of(all.begin(), all.end(), [&](ThreadId id) {
+      const Interval before{sample.at - sample.weight, sample.at};
+      return id != thread && 2 * observe(trace_.thread(id), before).run > before.length();
+    });
+  }
+
   void takeMaking(ThreadId thread, const Sample& sample) {
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
     SampleLabel what = split_.label(thread, label, Side::kProducer, sample);
     // The hook says that a batch is made here, whatever else the stack is known for.
     if (!ofProducer(what.phase)) what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
+    if (what.rule == kAwaitsNetwork && othersWork(thread, sample))
+      what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
     what = split_.split(thread, makingOf(thread), sample, what);
     add(facts_.making, what.phase, sample);
     if (sample.wait == Wait::kRunning) {

@@ -138,7 +138,8 @@ TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place
   if (seen.waits) {
     const Phase made = threads_.madeMeanwhile(trace_, {sample.at - sample.weight, sample.at});
     const bool nobody = made == Phase::kUnknown || made == Phase::kLoad;
-    seen.waits = what.rule != kAwaitsNetwork || !nobody;
+    // Of a program without steps it may be a server that waits for requests.
+    seen.waits = stepless_ || what.rule != kAwaitsNetwork || !nobody;
     if (seen.waits) phase = made;
   }
   if (place.step && phase == Phase::kCompute && threads_.graphHidden(label, sample.wait))

@@ -8,6 +8,7 @@
 
 #include "analysis/blame/samples/read_cpu.h"
 #include "analysis/blame/samples/refine.h"
+#include "analysis/facts/observed.h"
 #include "event/file_systems.h"
 
 namespace stallprof {
@@ -109,22 +110,19 @@ double readingOfCpu(const Evidence& e) {
   return shares.cpuKnown ? shares.cpuExtract : e.trainer.readCpuShare;
 }
 
-void count(BlockedReads& b, const Timed<ThreadSlice>& slice) {
+void count(BlockedReads& b, const Timed<ThreadSlice>& slice, bool network) {
   const double samples = slice.data.samples;
   switch (slice.data.wait) {
     case Wait::kPageFault:
       b.faults += samples;
-      break;
-    case Wait::kSocket:
-    case Wait::kEventLoop:
-      b.sockets += samples;
       break;
     case Wait::kFileRead:
     case Wait::kFileMeta:
       b.files += samples;
       break;
     default:
-      return;
+      if (!network) return;
+      b.sockets += samples;
   }
   for (double i = 0; i < samples; ++i) b.all.add(&slice);
 }
@@ -250,9 +248,12 @@ BlockedReads blockedReads(const Evidence& e) {
     for (const ThreadId thread : e.trace.process(worker.process).threads) producers.insert(thread);
   if (producers.empty()) producers.insert(e.trainer.thread);
   BlockedReads b;
-  for (const ThreadId id : producers)
-    for (const auto& slice : e.trace.thread(id).slices)
-      if (slice.end() > e.trainer.windowBegin && slice.at < e.trainer.windowEnd) count(b, slice);
+  for (const ThreadId id : producers) {
+    const ThreadLife& thread = e.trace.thread(id);
+    for (const auto& slice : thread.slices)
+      if (slice.end() > e.trainer.windowBegin && slice.at < e.trainer.windowEnd)
+        count(b, slice, waitsForNetwork(e.trace, thread, slice.data.wait));
+  }
   return b;
 }
 
