@@ -15,10 +15,10 @@ constexpr Nanos kTogether{12'500'000};
 
 }  // namespace
 
-SamplerLoop::SamplerLoop(unsigned hz, double share, std::optional<PauseSchedule> pauses)
+SamplerLoop::SamplerLoop(unsigned hz, double share, const std::optional<PauseSchedule>& pauses)
     : governor_(kOneSecond / hz, share),
       pace_(governor_.pace()),
-      pauses_(std::move(pauses)),
+      pauses_(pauses),
       clock_(stallprof::now),
       cpuClock_(processCpu) {}
 

@@ -27,7 +27,7 @@ class SamplerLoop {
   // `hz`: samples a second of an active thread, 1 to 1000: the pace the governor starts with.
   // `share`: the budget of the recorder (Governor). `pauses`: when nothing is sampled.
   explicit SamplerLoop(unsigned hz, double share = Governor::kShare,
-                       std::optional<PauseSchedule> pauses = {});
+                       const std::optional<PauseSchedule>& pauses = {});
   // Not owned; must outlive the loop. The first that leads does.
   void add(Sampler& sampler);
 
