@@ -109,7 +109,7 @@ std::vector<std::string> tuningLines(const Tuned& tuned) {
     const auto bar = static_cast<std::size_t>(
         maxPace > 0 ? std::lround(s.stepsPerSecond.value_or(0) / maxPace * kPaceBar) : 0);
     lines.push_back(fmt::format("{:>7}  {:>8}  {:>7}  {:>7}  {:>9}  {:<{}}  {}", s.workers,
-                                whole(s.prefetch, "-"), whole(s.threads, "unchanged"),
+                                whole(s.prefetch, "-"), whole(s.threads, "as is"),
                                 paceText(s.stepsPerSecond), paceText(s.predicted),
                                 std::string(bar, '#'), kPaceBar, tuningNote(tuned, i)));
     while (lines.back().ends_with(' ')) lines.back().pop_back();
