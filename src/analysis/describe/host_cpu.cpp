@@ -36,11 +36,11 @@ Maybe<double> jobCpu(const Trace& trace, const Interval& within) {
   return *seen + unseenCpu(trace, within);
 }
 
-// Of the making of batches that lie in [begin, end).
+// Of the making of batches, as far as it lies in the interval.
 double makingCpu(const TrainerFacts& trainer, const Interval& within) {
   auto sum = static_cast<double>(trainer.joined.makingCpu.count());
   for (const BatchWork& w : trainer.works) {
-    const Nanos inside = std::min(w.end, within.end) - std::max(w.begin, within.begin);
+    const Nanos inside = overlap({w.begin, w.end}, within);
     if (inside > Nanos{} && w.worker >= 0)
       sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
   }

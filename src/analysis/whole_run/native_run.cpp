@@ -319,12 +319,10 @@ class NativeRun {
   void addWait(ThreadUse& use, Wait wait, double time) const {
     switch (wait) {
       case Wait::kFileMeta:
-        use.open += time;
-        return use.add(Phase::kExtract, time);
       case Wait::kFileRead:
       case Wait::kPageFault:
       case Wait::kSocket:
-        use.read += time;
+        (wait == Wait::kFileMeta ? use.open : use.read) += time;
         return use.add(Phase::kExtract, time);
       case Wait::kFutex:
       case Wait::kPipe:

@@ -153,8 +153,7 @@ class Gatherer {
     const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
     SampleLabel what = split_.label(thread, label, Side::kProducer, sample);
     // The hook says that a batch is made here, whatever else the stack is known for.
-    if (!ofProducer(what.phase)) what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
-    if (what.rule == kAwaitsNetwork && othersWork(thread, sample))
+    if (!ofProducer(what.phase) || (what.rule == kAwaitsNetwork && othersWork(thread, sample)))
       what = {Phase::kTransform, OverheadKind::kNone, kOwnProducer};
     what = split_.split(thread, makingOf(thread), sample, what);
     add(facts_.making, what.phase, sample);
