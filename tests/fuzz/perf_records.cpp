@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The records of a perf ring (samples, MMAP2, FORK, EXIT, COMM, LOST), and the mappings they make:
 // the input is a ring's bytes.
-#include "sampler/perf/perf_records.h"
+#include "sampler/perf_rings/perf_records.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -7,11 +7,11 @@
 #include "sampler/nvml/nvml_sampler.h"
 #include "sampler/perf/counter_sampler.h"
 #include "sampler/perf/native_sampler.h"
+#include "sampler/perf_rings/task_events.h"
 #include "sampler/proc/syscall_count.h"
 #include "sampler/processes/hook_reach.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
-#include "sampler/processes/task_events.h"
 #include "sampler/python/python_sampler.h"
 #include "sampler/thread_sampler.h"
 

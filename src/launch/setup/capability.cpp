@@ -23,10 +23,10 @@
 #include "event/strings.h"
 #include "sampler/host/cgroup_sampler.h"
 #include "sampler/host/host.h"
+#include "sampler/perf_rings/task_events.h"
 #include "sampler/proc/syscall_count.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
-#include "sampler/processes/task_events.h"
 #include "sampler/thread_sampler.h"
 
 namespace stallprof {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "sampler/processes/perf_ring.h"
+#include "sampler/perf_rings/perf_ring.h"
 
 namespace stallprof {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "sampler/perf/jit/jit_file.h"
 #include "sampler/perf/jit/jit_functions.h"
-#include "sampler/perf/perf_records.h"
+#include "sampler/perf_rings/perf_records.h"
 
 namespace stallprof {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "event/event_out.h"
-#include "sampler/perf/perf_records.h"
+#include "sampler/perf_rings/perf_records.h"
 
 namespace stallprof {
 

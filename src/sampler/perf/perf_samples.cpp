@@ -12,10 +12,10 @@
 
 #include "base/time.h"
 #include "event/native_events.h"
+#include "sampler/perf_rings/task_events.h"
 #include "sampler/proc/cpu_mask.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
-#include "sampler/processes/task_events.h"
 
 namespace stallprof {
 namespace {

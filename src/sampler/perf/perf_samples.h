@@ -14,8 +14,8 @@
 
 #include "event/vocabulary.h"
 #include "sampler/perf/drawn_period.h"
-#include "sampler/perf/perf_records.h"
-#include "sampler/processes/perf_ring.h"
+#include "sampler/perf_rings/perf_records.h"
+#include "sampler/perf_rings/perf_ring.h"
 
 namespace stallprof {
 

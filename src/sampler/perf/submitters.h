@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sampler/perf/perf_records.h"
+#include "sampler/perf_rings/perf_records.h"
 #include "sampler/python/python_sampler.h"
 
 namespace stallprof {

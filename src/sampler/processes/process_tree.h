@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sampler/perf_rings/task_events.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 #include "sampler/proc/sampler.h"
@@ -18,7 +19,6 @@
 #include "sampler/processes/job_cpu.h"
 #include "sampler/processes/live_processes.h"
 #include "sampler/processes/process_announcer.h"
-#include "sampler/processes/task_events.h"
 
 namespace stallprof {
 

@@ -8,9 +8,9 @@
 
 #include <functional>
 
+#include "sampler/perf_rings/task_events.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
-#include "sampler/processes/task_events.h"
 #include "sampler/sampler_loop.h"
 #include "sampler/thread_sampler.h"
 #include "tests/unit/sampler/durations.h"

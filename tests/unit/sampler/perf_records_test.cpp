@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/perf_records.h"
+#include "sampler/perf_rings/perf_records.h"
 
 #include "perf_bytes.h"
 #include "tests/catch.h"

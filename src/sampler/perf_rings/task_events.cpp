@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/task_events.h"
+#include "sampler/perf_rings/task_events.h"
 
 #include <linux/perf_event.h>
 #include <unistd.h>
@@ -22,8 +22,6 @@ constexpr std::size_t kMinPages = 8;
 // A record may reach its ring this much after its time stamp; younger ones wait for the next drain,
 // so that the rings together are in order.
 constexpr Nanos kSettled{500'000};
-// sample_id_all with TID and TIME ends every record.
-constexpr std::size_t kSampleId = 16;
 
 perf_event_attr describe() {
   perf_event_attr attr{};

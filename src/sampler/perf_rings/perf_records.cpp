@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/perf_records.h"
+#include "sampler/perf_rings/perf_records.h"
 
 #include <linux/perf_event.h>
 
@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "sampler/perf_rings/perf_ring.h"
 
 namespace stallprof {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 // Since Linux 5.12; older headers lack its name.
 constexpr std::uint16_t kBuildIdInside = 1u << 14;
 constexpr std::size_t kHeader = sizeof(perf_event_header);
-constexpr std::size_t kSampleId = 16;         // pid, tid, time: ends every record but a sample
 constexpr std::size_t kSampleFields = 40;     // of a sample: address, pid, tid, time, period
 constexpr std::size_t kSampleRegisters = 40;  // in a sample: their layout, then one register
 constexpr std::size_t kSampleStack = 56;      // behind the register: bytes, then the stack

@@ -18,6 +18,9 @@
 
 namespace stallprof {
 
+// Pid, tid and time: with sample_id_all they end every record but a sample.
+inline constexpr std::size_t kSampleId = 16;
+
 // A perf event of one CPU with the ring its records go to. The kernel writes, we read; a full ring
 // drops records and says how many in a later one. One thread at a time.
 class PerfRing {

@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 #include "event/vocabulary.h"
-#include "sampler/processes/perf_ring.h"
+#include "sampler/perf_rings/perf_ring.h"
 
 namespace stallprof {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/processes/perf_ring.h"
+#include "sampler/perf_rings/perf_ring.h"
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
