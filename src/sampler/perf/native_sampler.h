@@ -10,8 +10,8 @@
 
 #include "sampler/perf/call_names.h"
 #include "sampler/perf/callers.h"
-#include "sampler/perf/jit_names.h"
-#include "sampler/perf/jit_spins.h"
+#include "sampler/perf/jit/jit_names.h"
+#include "sampler/perf/jit/jit_spins.h"
 #include "sampler/perf/native_maps.h"
 #include "sampler/perf/native_places.h"
 #include "sampler/perf/perf_samples.h"

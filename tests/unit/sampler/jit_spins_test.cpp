@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/jit_spins.h"
+#include "sampler/perf/jit/jit_spins.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampler/perf/jit_names.h"
+#include "sampler/perf/jit/jit_names.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
