@@ -11,7 +11,7 @@
 #include "analysis/device/launch_cadence.h"
 #include "analysis/facts/first_epoch.h"
 #include "analysis/facts/source_lines.h"
-#include "analysis/steps/inferred_steps.h"
+#include "analysis/steps/loops/inferred_steps.h"
 #include "analysis/steps/timeline.h"
 #include "analysis/verdict/judge.h"
 #include "analysis/whole_run/native_run.h"

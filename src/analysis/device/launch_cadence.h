@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/steps/inferred_steps.h"
+#include "analysis/steps/loops/inferred_steps.h"
 
 namespace stallprof {
 

@@ -4,7 +4,7 @@
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/samples/producer_threads.h"
 #include "analysis/blame/samples/stacks.h"
-#include "analysis/steps/loop_lines.h"
+#include "analysis/steps/loops/loop_lines.h"
 #include "analysis/steps/training_thread.h"
 
 namespace stallprof {

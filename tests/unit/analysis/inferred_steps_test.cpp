@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps/inferred_steps.h"
+#include "analysis/steps/loops/inferred_steps.h"
 
 #include <cmath>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps/loop_lines.h"
+#include "analysis/steps/loops/loop_lines.h"
 
 #include "tests/unit/analysis/found.h"
 #include "tests/unit/analysis/sample_text.h"

@@ -9,7 +9,7 @@
 #include "analysis/blame/samples/producer_threads.h"
 #include "analysis/blame/samples/ranks.h"
 #include "analysis/facts/facts.h"
-#include "analysis/steps/loop_lines.h"
+#include "analysis/steps/loops/loop_lines.h"
 #include "analysis/steps/own_phases.h"
 #include "analysis/steps/pieces.h"
 #include "analysis/steps/timeline.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps/loop_lines.h"
+#include "analysis/steps/loops/loop_lines.h"
 
 #include <algorithm>
 #include <map>
 
 #include "analysis/facts/stack_samples.h"
-#include "analysis/steps/recurrence.h"
+#include "analysis/steps/loops/recurrence.h"
 
 namespace stallprof {
 namespace {

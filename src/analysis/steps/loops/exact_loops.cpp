@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps/exact_loops.h"
+#include "analysis/steps/loops/exact_loops.h"
 
 #include <algorithm>
 #include <map>

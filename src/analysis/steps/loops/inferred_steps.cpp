@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps/inferred_steps.h"
+#include "analysis/steps/loops/inferred_steps.h"
 
 #include <algorithm>
 
 #include "analysis/facts/source_lines.h"
-#include "analysis/steps/exact_loops.h"
-#include "analysis/steps/recurrence.h"
+#include "analysis/steps/loops/exact_loops.h"
+#include "analysis/steps/loops/recurrence.h"
 #include "analysis/steps/training_thread.h"
 
 namespace stallprof {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/steps/inferred_steps.h"
-#include "analysis/steps/recurrence.h"
+#include "analysis/steps/loops/inferred_steps.h"
+#include "analysis/steps/loops/recurrence.h"
 
 namespace stallprof {
 

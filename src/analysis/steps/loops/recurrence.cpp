@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/steps/recurrence.h"
+#include "analysis/steps/loops/recurrence.h"
 
 #include <algorithm>
 #include <map>
