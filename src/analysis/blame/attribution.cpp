@@ -9,13 +9,13 @@
 
 #include "analysis/blame/device_blame.h"
 #include "analysis/blame/loaders.h"
+#include "analysis/blame/memory_growth.h"
 #include "analysis/blame/samples/refine.h"
 #include "analysis/blame/samples/slow_samples.h"
 #include "analysis/blame/samples/stacks.h"
 #include "analysis/blame/unwritten.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
-#include "analysis/facts/memory_growth.h"
 #include "analysis/facts/usage.h"
 #include "analysis/steps/pieces.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "advise/cost.h"
-#include "analysis/facts/first_epoch.h"
 #include "analysis/findings/torch_version.h"
+#include "analysis/first_epoch.h"
 #include "tests/catch.h"
 #include "tests/unit/advise/one_finding.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/facts/first_epoch.h"
+#include "analysis/first_epoch.h"
 
 namespace stallprof {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "analysis/facts/memory_growth.h"
+#include "analysis/blame/memory_growth.h"
 
 #include <algorithm>
 #include <vector>
