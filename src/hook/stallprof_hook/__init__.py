@@ -11,19 +11,19 @@ import os
 import sys
 
 ADAPTERS = {
-    'torch': 'torch_threads',
+    'torch': 'torch_settings',
     'torch.utils.data.dataloader': 'torch_loader',
     'torch.utils.data._utils.worker': 'torch_worker',
     'torch.utils.data._utils.fetch': 'torch_samples',
-    'torchdata.stateful_dataloader.stateful_dataloader': 'torchdata_loader',
+    'torchdata.stateful_dataloader.stateful_dataloader': 'torch_loader',
     'torchdata.stateful_dataloader.worker': 'torch_worker',
     'torch.optim.optimizer': 'torch_optim',
     'torch._dynamo.eval_frame': 'torch_optim',
     'fastai.optimizer': 'torch_optim',
     'torch.serialization': 'torch_save',
     'torch.nn.modules.module': 'torch_modes',
-    'torch.autograd.profiler': 'torch_profiler',
-    'torch.cuda.graphs': 'torch_graphs',
+    'torch.autograd.profiler': 'torch_cuda',
+    'torch.cuda.graphs': 'torch_cuda',
     'tensorflow.python.data.ops.iterator_ops': 'tf_data',
     'tensorflow.python.data.ops.dataset_ops': 'tf_settings',
     'keras.src.trainers.data_adapters.py_dataset_adapter': 'tf_settings',

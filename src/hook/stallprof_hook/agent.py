@@ -5,7 +5,7 @@ import sys
 
 NAME = 'libstallprof_agent.so'
 
-captures_known = [False]   # whether the agent hears of captures of graphs (torch_graphs.py)
+captures_known = [False]   # whether the agent hears of captures of graphs (torch_cuda.py)
 _turns = []   # whether the agent waits for at_step(), and what it is to call; once the agent is there
 
 

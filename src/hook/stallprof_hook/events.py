@@ -39,7 +39,7 @@ class Nested:
 
 
 updates = [0]     # of models, in this process, as far as torch_optim knows
-capturing = {}    # thread -> numbers of the optimizers that stepped within the CUDA graph it captures (torch_graphs.py)
+capturing = {}    # thread -> numbers of the optimizers that stepped within the CUDA graph it captures (torch_cuda.py)
 _announced = {}   # framework -> pid it was announced in
 
 

@@ -36,6 +36,11 @@ def table(adapter, loader, one, many, *of_all):
 _CLASSES = 'DataLoader', '_SingleProcessDataLoaderIter', '_MultiProcessingDataLoaderIter'
 _NEXT = '_BaseDataLoaderIter.__next__(self)'
 PARTS = table('torch_loader', *_CLASSES, _NEXT)
+# torchdata's StatefulDataLoader: torch's own loader, with copies of its iterators and of its worker loop
+# that keep their state. Their next() is torch's.
+_STATEFUL_CLASSES = ('StatefulDataLoader', '_StatefulSingleProcessDataLoaderIter',
+                     '_StatefulMultiProcessingDataLoaderIter')
+STATEFUL = table('torchdata_loader', *_STATEFUL_CLASSES)
 
 _loaders = {}        # (id(loader), its workers) -> (weak reference, number); fastai takes single batches without
 _count = {'loader': 0, 'epoch': 0}
@@ -248,12 +253,15 @@ def _not_known():
 
 
 def install(module):
-    """`module` is torch.utils.data.dataloader, just executed."""
-    install_classes(module, PARTS, *_CLASSES)
+    """`module` is torch.utils.data.dataloader, or torchdata.stateful_dataloader.stateful_dataloader; just executed."""
+    if module.__name__.startswith('torchdata.'):
+        _install_classes(module, STATEFUL, *_STATEFUL_CLASSES)
+        return
+    _install_classes(module, PARTS, *_CLASSES)
     events.announce('torch')
 
 
-def install_classes(module, parts, loader, one, many):
+def _install_classes(module, parts, loader, one, many):
     def begun(made):
         return Around(made, _pass_begins, _pass_begun)
     parts.install(module, {

@@ -54,7 +54,7 @@ def _put_step(optimizer, at):
 
 
 def _captured(optimizer):
-    """Whether this step is captured in a CUDA graph and updates nothing yet: each replay does (torch_graphs.py)."""
+    """Whether this step is captured in a CUDA graph and updates nothing yet: each replay does (torch_cuda.py)."""
     captured = events.capturing.get(get_ident())
     if captured is None:
         return False

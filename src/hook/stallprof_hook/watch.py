@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What happens when a watched module is imported: its loader is replaced until the module has been
-executed, then its adapter is put in. The module itself never sees another loader."""
+executed, then its adapter is put in. The module itself never sees another loader.
+
+torch.compile leaves the hook alone: what runs of it between two compiled graphs is neither traced nor counted.
+What a compiled graph itself calls is traced all the same (torch_optim knows how)."""
 import sys
 
 from . import ADAPTERS
 
 _waiting = dict(ADAPTERS)
+_reported = []
 
 
 def marked_spec(watcher, name, path, target):
@@ -66,10 +70,9 @@ def _adapt(watcher, module):
     if adapter is not None:
         ours = _ours(adapter)
         ours.install(module)
-        leave_out = _ours('torch_compile').leave_out
-        leave_out(ours)
+        _leave_out(ours)
         if __package__ + '.overrides' in sys.modules:
-            leave_out(_ours('overrides'))
+            _leave_out(_ours('overrides'))
     if not _waiting:
         _remove(watcher)
 
@@ -77,6 +80,38 @@ def _adapt(watcher, module):
 def _ours(name):
     __import__(__package__ + '.' + name)
     return sys.modules[__package__ + '.' + name]
+
+
+def _leave_out(module):
+    """Marks every function of `module`, an adapter of ours; they call no code of the program."""
+    skip = _skip()
+    if skip:
+        for value in list(vars(module).values()):
+            if isinstance(value, type(_leave_out)) and value.__module__ == module.__name__:
+                _each(value.__code__, skip)
+
+
+def _skip():
+    """torch's own way to leave a code object out; None where it has no compiler."""
+    dynamo = getattr(sys.modules.get('torch._C'), '_dynamo', None)
+    frames = getattr(dynamo, 'eval_frame', None)
+    if hasattr(frames, 'set_code_exec_strategy'):  # from 2.7
+        never = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
+        return lambda code: frames.set_code_exec_strategy(code, never)
+    skip = getattr(frames, 'skip_code', None)
+    if dynamo is not None and skip is None and not _reported:
+        from .parts import ABSENT, report
+        _reported.append(True)
+        report('torch_compile.leave_out', ABSENT, 'torch._C._dynamo has no way known to leave code out: graphs '
+                                                  'may break at the hook where torch.compile traces it')
+    return skip
+
+
+def _each(code, act):
+    act(code)
+    for constant in code.co_consts:
+        if isinstance(constant, type(code)):
+            _each(constant, act)
 
 
 def _remove(watcher):
