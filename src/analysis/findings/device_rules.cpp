@@ -65,6 +65,15 @@ Prediction predictSaved(const Evidence& e, const Saved& likely, const Saved& min
                         speedupWithout(e, maximum)});
 }
 
+Prediction predictSaved(const Evidence& e, const Saved& all, const SavedParts& parts,
+                        std::string assumes) {
+  const auto saved = [&](double part) {
+    return Saved{part * all.own, part * all.blocking, part * all.device};
+  };
+  return predictSaved(e, saved(parts.likely), saved(parts.minimum), saved(parts.maximum),
+                      std::move(assumes));
+}
+
 void pointAt(const Evidence& e, const CallSite& site, std::string_view pattern, Finding& f) {
   if (site.samples < 1 || site.hot.none()) return;
   HotFunction hot;
@@ -92,9 +101,8 @@ void addTracedEvidence(Finding& f, const Evidence& e) {
               {ratioWord(seconds(e.trainer.device.traced) / e.window)});
 }
 
-Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition,
-                          const Saved& likely, const Saved& minimum, const Saved& maximum,
-                          std::string assumes) {
+Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition, const Saved& all,
+                          const SavedParts& parts, std::string assumes) {
   const DeviceGauge* g = e.device.gauge;
   if (!g || g->memoryTotal <= 0 || g->memoryPeak < 0) return {};
   const auto total = static_cast<double>(g->memoryTotal), peak = static_cast<double>(g->memoryPeak);
@@ -103,7 +111,7 @@ Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition,
   const std::string now = known ? std::to_string(e.loader->batchSize) : "",
                     then = known ? std::to_string(2 * e.loader->batchSize) : "twice";
   return adviceOf(definition, {"loader_arg", "batch_size", now, then},
-                  predictSaved(e, likely, minimum, maximum, std::move(assumes)),
+                  predictSaved(e, all, parts, std::move(assumes)),
                   "at most +" + bytesText(peak) + " of the device's memory, " +
                       bytesText(total - peak) +
                       " free at its peak; half as many updates an epoch: the learning rate may "

@@ -10,13 +10,18 @@ namespace stallprof {
 [[nodiscard]] Finding deviceFinding(const Evidence& e, double share, std::string title);
 
 // What a change takes off: of the trainer's own step, of its waiting in copies, and of the device's
-// own work; as shares of the window. How much is an assumption. A step never gets shorter than the
-// device's work in it.
+// own work; as shares of the window. A step never gets shorter than the device's work in it.
 struct Saved {
   double own = 0, blocking = 0, device = 0;
 };
 [[nodiscard]] Prediction predictSaved(const Evidence& e, const Saved& likely, const Saved& minimum,
                                       const Saved& maximum, std::string assumes);
+// Which parts of what could be taken off are: an assumption.
+struct SavedParts {
+  double likely, minimum, maximum = 1;
+};
+[[nodiscard]] Prediction predictSaved(const Evidence& e, const Saved& all, const SavedParts& parts,
+                                      std::string assumes);
 
 // Names the line where most samples of `site` were; `pattern` takes their share and its name.
 void pointAt(const Evidence& e, const CallSite& site, std::string_view pattern, Finding& f);
@@ -31,7 +36,7 @@ void addKernelsEvidence(Finding& f, const Evidence& e);
 // the same, it either saves launches, or also fills the device (then its own work changes).
 extern const AdviceDefinition kLargerBatch, kLargerBatchFillsDevice;
 [[nodiscard]] Maybe<Advice> largerBatch(const Evidence& e, const AdviceDefinition& definition,
-                                        const Saved& likely, const Saved& minimum,
-                                        const Saved& maximum, std::string assumes);
+                                        const Saved& all, const SavedParts& parts,
+                                        std::string assumes);
 
 }  // namespace stallprof

@@ -336,6 +336,11 @@ Advice loadAhead(const Evidence& e) {
                   e.trace.stacks.empty() ? "" : "a Python thread shares the GIL with the loop");
 }
 
+Advice copyFewerBytes(Prediction predicted) {
+  return adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"}, std::move(predicted),
+                  "normalise on the device after the copy; only for data that fits in bytes");
+}
+
 Advice moreCores(const Evidence& e) {
   constexpr double kCut = 0.01;  // of a core
   const double online = e.trace.manifest.host.coresOnline;

@@ -41,6 +41,8 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheI
 // Where the training thread makes its batches itself.
 [[nodiscard]] Advice loadAhead(const Evidence& e);
 [[nodiscard]] Advice moreCores(const Evidence& e);
+// Samples as bytes instead of floating-point numbers.
+[[nodiscard]] Advice copyFewerBytes(Prediction predicted);
 [[nodiscard]] Maybe<Advice> morePrefetch(const Evidence& e);
 
 }  // namespace stallprof

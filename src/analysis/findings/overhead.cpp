@@ -37,6 +37,11 @@ Prediction withoutHalf(const Evidence& e, double share) {
                   withoutOverhead(e, share, 0.5, 0.9, 0.1));
 }
 
+Prediction reducedToTenth(const Evidence& e, double share) {
+  return assuming("a tenth of the time remains, at best a fiftieth",
+                  withoutOverhead(e, share, 0.1, 0.5, 0.02));
+}
+
 Share shareOfOverhead(const Evidence& e, OverheadKind overhead) {
   // Samples are denser where the budget allows it: their weight in time counts, not their number.
   const StackFacts& s = e.trainer.stacks;

@@ -15,6 +15,8 @@ namespace stallprof {
                                          double minimum, double maximum);
 // How much of it can leave is not known: half, within a tenth and nine tenths.
 [[nodiscard]] Prediction withoutHalf(const Evidence& e, double share);
+// Nearly all of it can leave, how much is not known: a tenth remains, a half at the most.
+[[nodiscard]] Prediction reducedToTenth(const Evidence& e, double share);
 
 // Of the training thread's time.
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);

@@ -54,11 +54,10 @@ Maybe<Finding> collectiveBound(const Evidence& e) {
   addEvidence(f, "that time includes waiting for the last rank");
   addMessagesEvidence(e, f);
   return withAdvice(
-      f, {adviceOf(
-             kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
-             predictSaved(e, {share / 2, 0, share / 2}, {share / 20, 0, share / 20},
-                          {share, 0, share}, "half of this time is overlapped, at most all of it"),
-             "larger buckets and accumulated gradients need memory")});
+      f, {adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
+                   predictSaved(e, {.own = share, .device = share}, {0.5, 0.05},
+                                "half of this time is overlapped, at most all of it"),
+                   "larger buckets and accumulated gradients need memory")});
 }
 
 }  // namespace

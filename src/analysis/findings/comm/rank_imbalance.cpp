@@ -29,7 +29,7 @@ Maybe<Finding> rankImbalance(const Evidence& e) {
   addEvidence(f, "share of these steps: {}", {textWord(turns)});
   return withAdvice(
       f, {adviceOf(kBalanceBatches, {"code", "batches of a step", "uneven", "even"},
-                   predictSaved(e, {0.7 * b.saved, 0, 0}, {0.1 * b.saved, 0, 0}, {b.saved, 0, 0},
+                   predictSaved(e, {.own = b.saved}, {0.7, 0.1},
                                 "seven tenths of the waiting is removed, at most all of it"),
                    "batches of similar cost are less mixed")});
 }

@@ -45,13 +45,11 @@ Maybe<Finding> stragglerRank(const Evidence& e) {
   else if (last->compute - compute > kNotable)
     addEvidence(f, "it computes {} of its time, the others {}",
                 {ratioWord(last->compute), ratioWord(compute)});
-  const auto saved = [&](double part) {
-    return e.device.timeline ? Saved{part * share, 0, part * share} : Saved{part * share, 0, 0};
-  };
   return withAdvice(
-      f, {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
-                   predictSaved(e, saved(0.7), saved(0.1), saved(1),
-                                "seven tenths of the difference is removed, at most all of it"))});
+      f,
+      {adviceOf(kEvenOutTheRanks, {"code", "ranks", "uneven", "even"},
+                predictSaved(e, {.own = share, .device = e.device.timeline ? share : 0}, {0.7, 0.1},
+                             "seven tenths of the difference is removed, at most all of it"))});
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ Maybe<Finding> hostWork(const Evidence& e) {
   addTracedEvidence(f, e);
   return withAdvice(
       f, {adviceOf(kMoveHostWork, {"code", nameOf(f.hot), "on the training thread", "ahead"},
-                   predictSaved(e, {gap / 2, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
+                   predictSaved(e, {.own = gap}, {0.5, 0.1},
                                 "half of this idle time is removed, at most all of it"),
                    "another process needs a core, and memory for prepared data")});
 }

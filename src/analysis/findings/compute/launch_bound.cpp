@@ -48,12 +48,12 @@ Maybe<Finding> launchBound(const Evidence& e) {
   addTracedEvidence(f, e);
   return withAdvice(
       f, {adviceOf(kCompileStep, {"code", "model", "eager", compilerOf(e, "CUDA graph")},
-                   predictSaved(e, {0.6 * gap, 0, 0}, {0.1 * gap, 0, 0}, {gap, 0, 0},
+                   predictSaved(e, {.own = gap}, {0.6, 0.1},
                                 "six tenths of this idle time is removed, at most all of it"),
                    "compilation takes minutes at the start, and again for each new shape; graphs "
                    "need fixed shapes and addresses"),
           // The same launches serve twice the samples.
-          largerBatch(e, kLargerBatch, {0.4 * gap, 0, 0}, {gap / 10, 0, 0}, {gap, 0, 0},
+          largerBatch(e, kLargerBatch, {.own = gap}, {0.4, 0.1},
                       "four tenths of this idle time is removed, at most all of it")});
 }
 

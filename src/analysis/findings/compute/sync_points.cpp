@@ -41,7 +41,7 @@ Maybe<Finding> syncPoints(const Evidence& e) {
   addTracedEvidence(f, e);
   return withAdvice(
       f, {adviceOf(kFewerSyncs, {"code", nameOf(f.hot), "each step", "every N steps"},
-                   predictSaved(e, {0.8 * gap, 0, 0}, {0.4 * gap, 0, 0}, {gap, 0, 0},
+                   predictSaved(e, {.own = gap}, {0.8, 0.4},
                                 "eight tenths of this idle time is removed, at most all of it"),
                    "values are available later; a NaN loss is detected later")});
 }

@@ -52,11 +52,10 @@ Maybe<Finding> underfilled(const Evidence& e) {
   // Twice the work in kernels that have room for it: between no gain and all that is unfilled.
   const double room = d.kernels * std::min(0.5, idle);
   return withAdvice(
-      f,
-      {largerBatch(e, kLargerBatchFillsDevice, {room / 2, 0, room / 2}, {room / 20, 0, room / 20},
-                   {room, 0, room}, "kernels fill half of the unused part, at most all of it"),
-       adviceOf(kFuseKernels, {"code", "model", "eager", compilerOf(e, "fused")}, {},
-                "compilation takes minutes at the start, and again for each new shape")});
+      f, {largerBatch(e, kLargerBatchFillsDevice, {.own = room, .device = room}, {0.5, 0.05},
+                      "kernels fill half of the unused part, at most all of it"),
+          adviceOf(kFuseKernels, {"code", "model", "eager", compilerOf(e, "fused")}, {},
+                   "compilation takes minutes at the start, and again for each new shape")});
 }
 
 }  // namespace

@@ -38,11 +38,8 @@ Maybe<Finding> pinThread(const Evidence& e) {
   const auto speedup = [&](double part) {
     return 1 / std::max(kLeft, 1 - part * std::min(1.0, e.steadyWait()));
   };
-  return withAdvice(
-      f, {adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
-                   assuming("half of the waiting is removed, at most all of it",
-                            {speedup(0.5), speedup(0), speedup(1)}),
-                   "normalise on the device after the copy; only for data that fits in bytes")});
+  return withAdvice(f, {copyFewerBytes(assuming("half of the waiting is removed, at most all of it",
+                                                {speedup(0.5), speedup(0), speedup(1)}))});
 }
 
 }  // namespace

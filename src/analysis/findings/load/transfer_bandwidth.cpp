@@ -14,15 +14,10 @@ constexpr double kLinkSpeed = 10e9;
 
 // Bytes that become a quarter take a quarter of the time; where the device sets the pace, the step
 // gets as much shorter.
-Advice copyFewerBytes(const Evidence& e) {
-  const auto saved = [&](double part) {
-    const double off = part * e.device.copies;
-    return Saved{off * std::min(1.0, e.device.busy), part * e.device.blocking, off};
-  };
-  return adviceOf(kCopyFewerBytes, {"code", "dtype", "float32", "uint8"},
-                  predictSaved(e, saved(0.7), saved(0.1), saved(0.9),
-                               "seven tenths of the copying is removed, at most nine tenths"),
-                  "normalise on the device after the copy; only for data that fits in bytes");
+Prediction withFewerBytes(const Evidence& e) {
+  const double copies = e.device.copies, own = copies * std::min(1.0, e.device.busy);
+  return predictSaved(e, {own, e.device.blocking, copies}, {0.7, 0.1, 0.9},
+                      "seven tenths of the copying is removed, at most nine tenths");
 }
 
 Maybe<Finding> transferBandwidth(const Evidence& e) {
@@ -34,7 +29,7 @@ Maybe<Finding> transferBandwidth(const Evidence& e) {
   addEvidence(f, "the device only copies {} of the time", {ratioWord(d.copies)});
   addEvidence(f, "pinned copies reach {}, near the maximum of links", {rateWord(d.pinnedRate)});
   if (d.pinnedBytes > 0) addEvidence(f, "{} per step", {bytesWord(d.pinnedBytes)});
-  return withAdvice(f, {copyFewerBytes(e)});
+  return withAdvice(f, {copyFewerBytes(withFewerBytes(e))});
 }
 
 }  // namespace

@@ -17,11 +17,8 @@ Maybe<Finding> logging(const Evidence& e) {
       sampledOverhead(e, OverheadKind::kLogging, kNotable, "Logging delays the steps",
                       "the training thread logs {} of the time");
   if (!f) return {};
-  // One in ten of the calls is left; how they are spread is not known.
   return withAdvice(*f, {adviceOf(kRarerLogging, {"code", "log_interval", "1", "10"},
-                                  assuming("a tenth of the time remains, at best a fiftieth",
-                                           withoutOverhead(e, f->shareRatio, 0.1, 0.5, 0.02)),
-                                  "coarser curves")});
+                                  reducedToTenth(e, f->shareRatio), "coarser curves")});
 }
 
 }  // namespace

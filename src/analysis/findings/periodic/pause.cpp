@@ -22,8 +22,7 @@ Maybe<Finding> pauses(const Evidence& e) {
   if (!f) return {};
   f->confidence = std::min(f->confidence, Confidence::kMedium);  // what for is not known
   return withAdvice(*f, {adviceOf(kWaitBeside, {"code", "wait", "in the loop", "beside it"},
-                                  assuming("a tenth of the time remains, at best a fiftieth",
-                                           withoutOverhead(e, f->shareRatio, 0.1, 0.5, 0.02)),
+                                  reducedToTenth(e, f->shareRatio),
                                   "the next step may need the result of the wait")});
 }
 
