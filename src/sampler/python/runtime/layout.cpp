@@ -7,105 +7,57 @@
 
 #include "sampler/python/runtime/remote_memory.h"
 
-// Every number of layoutOf was printed by a program compiled against the internal headers of that
+// Every number of kOffsets was printed by a program compiled against the internal headers of that
 // version (Include/internal/pycore_*.h of 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0;
 // offsetof on x86-64 Linux), and read back from living interpreters.
 namespace stallprof::python {
 namespace {
 
-Layout upTo10(unsigned minor) {
+constexpr unsigned kFirstMinor = 8, kLastMinor = 13;
+
+struct FieldOffset {
+  std::uint32_t Layout::*field;
+  std::array<std::uint32_t, kLastMinor - kFirstMinor + 1> at;  // in 3.8, 3.9, ... 3.13
+};
+constexpr FieldOffset kOffsets[] = {
+    {&Layout::interpreters, {32, 32, 32, 40, 40, 632}},
+    {&Layout::interpreterNext, {0, 0, 0, 0, 0, 7264}},
+    {&Layout::threads, {8, 8, 8, 16, 72, 7344}},
+    {&Layout::collecting, {544, 816, 816, 848, 312, 7600}},
+    {&Layout::gil, {1152, 352, 352, 360, 384, 16}},
+    {&Layout::threadBytes, {184, 184, 184, 312, 248, 248}},
+    {&Layout::threadPthread, {176, 176, 176, 152, 136, 152}},
+    {&Layout::threadNative, {0, 0, 0, 160, 144, 160}},
+    {&Layout::frame, {24, 24, 24, 56, 56, 72}},
+    {&Layout::cframeFrame, {0, 0, 0, 8, 0, 0}},
+    {&Layout::chunk, {0, 0, 0, 296, 232, 232}},
+    {&Layout::frameBytes, {112, 112, 112, 72, 72, 72}},
+    {&Layout::back, {24, 24, 24, 48, 8, 8}},
+    {&Layout::code, {32, 32, 32, 32, 0, 0}},
+    {&Layout::instruction, {104, 104, 96, 56, 56, 56}},
+    {&Layout::owner, {0, 0, 0, 69, 70, 70}},
+    {&Layout::generator, {96, 96, 88, 0, 0, 0}},
+    {&Layout::codeBytes, {128, 128, 128, 184, 192, 200}},
+    {&Layout::fileName, {104, 104, 104, 112, 112, 112}},
+    {&Layout::name, {112, 112, 112, 120, 120, 120}},
+    {&Layout::qualifiedName, {0, 0, 0, 128, 128, 128}},
+    {&Layout::firstLine, {40, 40, 40, 72, 68, 68}},
+    {&Layout::lineTable, {120, 120, 120, 136, 136, 136}},
+    {&Layout::codeUnits, {0, 0, 0, 184, 192, 200}},
+    {&Layout::asciiData, {48, 48, 48, 48, 40, 40}},
+    {&Layout::compactData, {72, 72, 72, 72, 56, 56}},
+};
+
+Layout releaseOf(unsigned minor) {
   Layout l;
+  for (const FieldOffset& offset : kOffsets) l.*offset.field = offset.at[minor - kFirstMinor];
   l.version = 0x03000000u | minor << 16;
-  l.lines = minor <= 9 ? LineFormat::kLnotab : LineFormat::kLinetable;
-  l.interpreters = 32;
-  l.interpreterNext = 0;
-  l.threads = 8;
-  l.collecting = minor == 8 ? 544 : 816;
+  l.lines = minor <= 9    ? LineFormat::kLnotab
+            : minor == 10 ? LineFormat::kLinetable
+                          : LineFormat::kLocations;
   l.collectingInRuntime = minor == 8;
-  l.gil = minor == 8 ? 1152 : 352;
-  l.threadBytes = 184;
-  l.threadPthread = 176;
-  l.frame = 24;
-  l.frameBytes = 112;
-  l.back = 24;
-  l.code = 32;
-  l.instruction = minor <= 9 ? 104 : 96;
-  l.generator = l.instruction - 8;
-  l.codeBytes = 128;
-  l.fileName = 104;
-  l.name = 112;
-  l.firstLine = 40;
-  l.lineTable = 120;
-  return l;
-}
-
-Layout v11() {
-  Layout l;
-  l.version = 0x030b0000u;
-  l.interpreters = 40;
-  l.interpreterNext = 0;
-  l.threads = 16;
-  l.collecting = 848;
-  l.gil = 360;
-  l.threadBytes = 312;
-  l.threadPthread = 152;
-  l.threadNative = 160;
-  l.frame = 56;
-  l.viaCframe = true;
-  l.cframeFrame = 8;
-  l.chunk = 296;
-  l.frameBytes = 72;
-  l.back = 48;
-  l.code = 32;
-  l.instruction = 56;
-  l.owner = 69;
-  l.codeBytes = 184;
-  l.fileName = 112;
-  l.name = 120;
-  l.qualifiedName = 128;
-  l.firstLine = 72;
-  l.lineTable = 136;
-  l.codeUnits = 184;
-  return l;
-}
-
-Layout v12() {
-  Layout l = v11();
-  l.version = 0x030c0000u;
-  l.threads = 72;
-  l.collecting = 312;
-  l.gil = 384;
-  l.gilAt = Layout::GilAt::kPointer;
-  l.threadBytes = 248;
-  l.threadPthread = 136;
-  l.threadNative = 144;
-  l.cframeFrame = 0;
-  l.chunk = 232;
-  l.back = 8;
-  l.code = 0;
-  l.owner = 70;
-  l.firstLine = 68;
-  l.codeUnits = 192;
-  l.codeBytes = 192;
-  l.asciiData = 40;
-  l.compactData = 56;
-  return l;
-}
-
-Layout v13() {
-  Layout l = v12();
-  l.version = 0x030d0000u;
-  l.interpreters = 632;
-  l.interpreterNext = 7264;
-  l.threads = 7344;
-  l.collecting = 7600;
-  l.gil = 16;
-  l.threadPthread = 152;
-  l.threadNative = 160;
-  l.frame = 72;
-  l.viaCframe = false;
-  l.codeUnits = 200;
-  l.codeBytes = 200;
+  l.gilAt = minor <= 11 ? Layout::GilAt::kRuntime : Layout::GilAt::kPointer;
+  l.viaCframe = minor == 11 || minor == 12;
   return l;
 }
 
@@ -228,11 +180,8 @@ bool Layout::ownerIsKnown(std::uint8_t owner_) const {
 }
 
 std::optional<Layout> layoutOf(unsigned minor) {
-  if (minor >= 8 && minor <= 10) return upTo10(minor);
-  if (minor == 11) return v11();
-  if (minor == 12) return v12();
-  if (minor == 13) return v13();
-  return std::nullopt;
+  if (minor < kFirstMinor || minor > kLastMinor) return std::nullopt;
+  return releaseOf(minor);
 }
 
 bool hasDebugOffsets(std::span<const std::uint8_t> runtime) {
@@ -243,7 +192,7 @@ bool hasDebugOffsets(std::span<const std::uint8_t> runtime) {
 
 std::optional<Layout> layoutFromDebugOffsets(std::span<const std::uint8_t> runtime) {
   if (!hasDebugOffsets(runtime)) return std::nullopt;
-  Layout l = v13();
+  Layout l = releaseOf(13);
   l.version = valueAt<std::uint32_t>(runtime, 8);
   l.freeThreaded = valueAt<std::uint64_t>(runtime, 16) != 0;
   if (l.minor() != 13 && l.minor() != 14) return std::nullopt;
