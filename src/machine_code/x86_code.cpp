@@ -309,30 +309,13 @@ class Decoder {
     if (stores_ || o == 0x10 || o == 0x12 || o == 0x16 || o == 0x28 || o == 0x6E || o == 0x6F ||
         o == 0x7E)
       return Is::kMove;
-    switch (o) {
-      case 0x58:
-      case 0x5C:
-        return Is::kAdd;
-      case 0x59:
-        return Is::kMultiply;
-      case 0x51:
-      case 0x52:
-      case 0x53:
-      case 0x5A:
-      case 0x5D:
-      case 0x5E:
-      case 0x5F:
-      case 0xC2:
-        return Is::kFloat;
-      case 0x2A:
-        return Is::kConvert;
-      case 0x5B:
-        return e_.prefix == 0 ? Is::kConvert : Is::kOther;
-      case 0xE6:
-        return e_.prefix == 0xF3 ? Is::kConvert : Is::kOther;
-      default:
-        return Is::kOther;
-    }
+    if (o == 0x58 || o == 0x5C) return Is::kAdd;
+    if (o == 0x59) return Is::kMultiply;
+    if ((o >= 0x51 && o <= 0x53) || o == 0x5A || (o >= 0x5D && o <= 0x5F) || o == 0xC2)
+      return Is::kFloat;
+    const bool converts =
+        o == 0x2A || (o == 0x5B && e_.prefix == 0) || (o == 0xE6 && e_.prefix == 0xF3);
+    return converts ? Is::kConvert : Is::kOther;
   }
 
   void kindOfSecondMap() {
