@@ -77,32 +77,15 @@ class PacketCheck {
   }
 
   void take(const Field& field, Packet& packet) {
-    switch (field.number) {
-      case packet::kTimestamp:
-        packet.time = field.value;
-        break;
-      case packet::kSequence:
-        packet.sequence = field.value;
-        break;
-      case packet::kSequenceFlags:
-        packet.flags = field.value;
-        break;
-      case packet::kTrackEvent:
-        packet.event = field.bytes;
-        break;
-      case packet::kTrackDescriptor:
-        packet.descriptor = field.bytes;
-        break;
-      case packet::kInternedData:
-        packet.data = field.bytes;
-        break;
-      case packet::kCompressed:
-      case packet::kCompressedZstd:
-        problem("is compressed, which this check does not read");
-        break;
-      default:
-        break;  // Perfetto has a hundred other kinds
-    }
+    // Perfetto has a hundred other kinds.
+    if (field.number == packet::kTimestamp) packet.time = field.value;
+    if (field.number == packet::kSequence) packet.sequence = field.value;
+    if (field.number == packet::kSequenceFlags) packet.flags = field.value;
+    if (field.number == packet::kTrackEvent) packet.event = field.bytes;
+    if (field.number == packet::kTrackDescriptor) packet.descriptor = field.bytes;
+    if (field.number == packet::kInternedData) packet.data = field.bytes;
+    if (field.number == packet::kCompressed || field.number == packet::kCompressedZstd)
+      problem("is compressed, which this check does not read");
   }
 
   void interned(std::string_view bytes, Sequence& sequence) {
@@ -197,40 +180,17 @@ class PacketCheck {
     const auto known = [&](const std::unordered_set<std::uint64_t>& index) {
       if (index.count(field.value) == 0) problem("a name by a number that nothing was given");
     };
-    switch (field.number) {
-      case event::kType:
-        event.type = field.value;
-        break;
-      case event::kTrack:
-        event.track = field.value;
-        break;
-      case event::kCategoryIid:
-        known(sequence.categories);
-        break;
-      case event::kNameIid:
-        event.name = true;
-        known(sequence.names);
-        break;
-      case event::kName:
-        event.name = true;
-        lanes_.text(field.bytes);
-        break;
-      case event::kAnnotation:
-        annotation(field.bytes, sequence);
-        break;
-      case event::kCounterInteger:
-      case event::kCounterReal:
-        event.value = true;
-        break;
-      case event::kFlow:
-        event.flows.push_back(field.value);
-        break;
-      case event::kFlowEnd:
-        event.ends.push_back(field.value);
-        break;
-      default:
-        break;
-    }
+    const auto is = [&](std::uint32_t number) { return field.number == number; };
+    if (is(event::kType)) event.type = field.value;
+    if (is(event::kTrack)) event.track = field.value;
+    if (is(event::kCategoryIid)) known(sequence.categories);
+    if (is(event::kNameIid)) known(sequence.names);
+    if (is(event::kName)) lanes_.text(field.bytes);
+    if (is(event::kNameIid) || is(event::kName)) event.name = true;
+    if (is(event::kAnnotation)) annotation(field.bytes, sequence);
+    if (is(event::kCounterInteger) || is(event::kCounterReal)) event.value = true;
+    if (is(event::kFlow)) event.flows.push_back(field.value);
+    if (is(event::kFlowEnd)) event.ends.push_back(field.value);
   }
 
   void annotation(std::string_view bytes, const Sequence& sequence) {
