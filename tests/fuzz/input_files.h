@@ -59,11 +59,14 @@ inline void makeChecksumsRight(std::string& bytes) {
   }
 }
 
-// The segment that an input stands for: its first byte says whether checksums are made right.
-inline std::string segmentOf(const std::uint8_t* data, std::size_t size) {
+// The directory of a recording whose one segment the input stands for, the same at each call. The
+// first byte, which there must be, says whether checksums are made right.
+inline const std::string& recordingOf(const std::uint8_t* data, std::size_t size) {
+  static const InputDirectory directory;
   std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] & 1) makeChecksumsRight(bytes);
-  return bytes;
+  directory.write("events-000001.seg", bytes);
+  return directory.path;
 }
 
 }  // namespace stallprof::testing

@@ -27,14 +27,13 @@ std::span<const stallprof::ReportFormat> formsFor(std::span<const std::uint8_t> 
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stallprof;
-  static const testing::InputDirectory directory;
   if (size == 0) return 0;
-  directory.write("events-000001.seg", testing::segmentOf(data, size));
+  const std::string& directory = testing::recordingOf(data, size);
   FactsAccumulator facts;
-  const Result<Trace> trace = facts.read(recordingEvents(directory.path));
+  const Result<Trace> trace = facts.read(recordingEvents(directory));
   if (!trace.ok()) return 0;
   Analyzed analyzed = analyzeWithFacts(trace.value(), facts);
-  advise(analyzed.analysis, directory.path);
+  advise(analyzed.analysis, directory);
   analyzed.analysis.cost = costOf(analyzed.analysis, 2.5);
   for (const ReportFormat& format : formsFor({data, size})) {
     Picture picture;

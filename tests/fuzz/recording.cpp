@@ -8,12 +8,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stallprof;
-  static const testing::InputDirectory directory;
   if (size == 0) return 0;
-  directory.write("events-000001.seg", testing::segmentOf(data, size));
+  const std::string& directory = testing::recordingOf(data, size);
   Strings strings;
   std::size_t events = 0;
-  const auto summary = readRecording(directory.path, strings, [&](const Event&) { ++events; });
+  const auto summary = readRecording(directory, strings, [&](const Event&) { ++events; });
   // An event takes at least two bytes of input; a Loss stands for at least one.
   if (summary.ok() && events > 2 * size + 8) std::abort();
   return 0;
