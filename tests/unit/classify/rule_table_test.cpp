@@ -57,30 +57,30 @@ TEST_CASE("a rule file becomes rules with file, line and family") {
 }
 
 TEST_CASE("what is wrong in a rule file is said with file and line") {
-  const std::string head = "[[rule]]\nid = \"a\"\n";
+  const std::string head = "[[rule]]\nid = \"a\"\n", load = head + "phase = \"load\"\n",
+                    right = load + "modules = [\"x.py\"]\n";
   CHECK(complaintAbout(head + "phase = \"transform\"\nmodule = [\"x.py\"]\n") ==
         "my.toml:4: 'module' is no key of a rule");
   CHECK(complaintAbout(head + "phase = \"decode\"\nmodules = [\"x.py\"]\n").substr(0, 35) ==
         "my.toml:3: 'decode' is no phase; th");
   CHECK(complaintAbout(head + "phase = \"unknown\"\nmodules = [\"x.py\"]\n").substr(0, 32) ==
         "my.toml:3: 'unknown' is no phase");
-  CHECK(complaintAbout(head + "phase = \"load\"\n").find("matches nothing") != std::string::npos);
+  CHECK(complaintAbout(load).find("matches nothing") != std::string::npos);
   CHECK(complaintAbout(head + "modules = [\"x.py\"]\n").find("neither phase nor context") !=
         std::string::npos);
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = []\n") ==
+  CHECK(complaintAbout(load + "modules = []\n") ==
         "my.toml:4: modules takes a list of 1 to 256 texts");
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = \"x.py\"\n") ==
+  CHECK(complaintAbout(load + "modules = \"x.py\"\n") ==
         "my.toml:4: modules takes a list of 1 to 256 texts");
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\noverhead = \"gc\"\n") ==
+  CHECK(complaintAbout(right + "overhead = \"gc\"\n") ==
         "my.toml:1: rule 'a' has an overhead, but is not periodic");
   CHECK(complaintAbout(
             head + "phase = \"periodic\"\nmodules = [\"x.py\"]\noverhead = \"compilation\"\n") ==
         "my.toml:1: rule 'a' is about compilation, but not compute");
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\nwaits = 1\n") ==
-        "my.toml:5: waits is true or false");
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncovers = \"some\"\n") ==
+  CHECK(complaintAbout(right + "waits = 1\n") == "my.toml:5: waits is true or false");
+  CHECK(complaintAbout(right + "covers = \"some\"\n") ==
         "my.toml:5: covers is true, false or \"library\"");
-  CHECK(complaintAbout(head + "phase = \"load\"\nmodules = [\"x.py\"]\ncontext = \"both\"\n") ==
+  CHECK(complaintAbout(right + "context = \"both\"\n") ==
         "my.toml:5: 'both' is no context; there are producer, trainer and any");
   CHECK(complaintAbout("[[rule]]\nid = \"A b\"\nphase = \"load\"\nmodules = [\"x\"]\n")
             .find("id 'A b' takes") != std::string::npos);
