@@ -21,8 +21,8 @@ inline constexpr std::string_view kInGetNext = "tf.data get-next";
 // from before its sample.
 struct ThreadSlice {
   ThreadId thread;
+  Wait wait = Wait::kUnknown;  // here and not below: a long run holds a million of these
   Nanos duration{}, run{}, queued{};
-  Wait wait = Wait::kUnknown;
   StringId what;  // file path, futex or syscall name, wchan; none when not resolved
   std::uint32_t samples = 1;
   STALLPROF_EVENT(THREAD_SLICE, "slice", v("thread", s.thread), v("duration", s.duration),
@@ -141,8 +141,8 @@ struct SyscallCount {
 // slices of a thread leave more than a sample's period between them, its stack was not seen.
 struct StackSlice {
   ThreadId thread;
-  Nanos duration{};
   StackId stack;  // the innermost frame; none: the thread was in no Python frame
+  Nanos duration{};
   std::uint32_t samples = 1;
   Gil gil = Gil::kUnknown;
   bool gc = false;  // its interpreter's collector was running, in this thread

@@ -81,10 +81,10 @@ class Maker {
   void slices(std::uint32_t thread, Nanos from, Nanos length, Nanos each, Nanos run, Wait wait) {
     for (Nanos at{}; at < length; at += each, ++events_)
       builder_.take({from + at, ThreadSlice{ThreadId{thread},
+                                            wait,
                                             each,
                                             run,
                                             each / 100,
-                                            wait,
                                             {},
                                             static_cast<std::uint32_t>(each / 10ms)}});
   }

@@ -189,7 +189,7 @@ class LongRun {
     for (std::uint32_t t = 1; t <= 1 + workers_; ++t)
       for (int i = 0; i < 10; ++i) {
         const Nanos at = second + i * 100ms;
-        out_.emit(at, ThreadSlice{ThreadId{t}, 100ms, 70ms, 1ms, Wait::kPipe, {}, 10});
+        out_.emit(at, ThreadSlice{ThreadId{t}, Wait::kPipe, 100ms, 70ms, 1ms, {}, 10});
         StackSlice sample;
         sample.thread = ThreadId{t};
         sample.duration = 90ms;
@@ -199,7 +199,7 @@ class LongRun {
       }
     for (std::uint32_t t = 0; t < sleepers_; ++t)
       out_.emit(second,
-                ThreadSlice{ThreadId{2 + workers_ + t}, 1s, 1ms, {}, Wait::kFutex, {}, 100});
+                ThreadSlice{ThreadId{2 + workers_ + t}, Wait::kFutex, 1s, 1ms, {}, {}, 100});
   }
 
   void usage(Nanos at, int second) {

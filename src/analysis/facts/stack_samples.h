@@ -27,16 +27,21 @@ class WaitAt {
   explicit WaitAt(const Table<ThreadSlice>& slices) : slices_(slices), cursor_(slices.begin()) {}
   // To be asked in order of time.
   Wait operator()(Nanos at) {
-    while (cursor_ != slices_.end() && (cursor_->end() < at || unseen(*cursor_))) advance();
-    if (cursor_ == slices_.end())
-      return slices_.empty() ? Wait::kUnknown : slices_.back().data.wait;
-    return (at < beforeUntil_ ? std::prev(cursor_) : cursor_)->data.wait;
+    if (at > until_) find(at);
+    return wait_;
   }
 
  private:
   // Of a pause: no sample was in it.
   [[nodiscard]] static bool unseen(const Timed<ThreadSlice>& slice) {
     return slice.data.samples == 0 && slice.data.wait == Wait::kUnknown;
+  }
+  void find(Nanos at) {
+    while (cursor_ != slices_.end() && (cursor_->end() < at || unseen(*cursor_))) advance();
+    const bool last = cursor_ == slices_.end(), before = !last && at < beforeUntil_;
+    until_ = last ? Nanos::max() : before ? beforeUntil_ - Nanos{1} : cursor_->end();
+    if (!last || !slices_.empty())
+      wait_ = (last || before ? std::prev(cursor_) : cursor_)->data.wait;
   }
   void advance() {
     const bool nothing = unseen(*cursor_);
@@ -49,6 +54,8 @@ class WaitAt {
   const Table<ThreadSlice>& slices_;
   Table<ThreadSlice>::const_iterator cursor_;
   Nanos beforeUntil_ = Nanos::min();  // the slice before the cursor is nearer
+  Wait wait_ = Wait::kUnknown;
+  Nanos until_ = Nanos::min();  // `wait_` is the answer
 };
 
 // How much of an interval sampling was paused. To be asked in order of time.
@@ -56,6 +63,7 @@ class PausedTime {
  public:
   explicit PausedTime(const Table<SamplingPause>& pauses)
       : next_(pauses.begin()), end_(pauses.end()) {}
+  [[nodiscard]] bool any() const { return next_ != end_; }
   [[nodiscard]] Nanos in(const Interval& interval) {
     while (next_ != end_ && next_->end() <= interval.begin) ++next_;
     Nanos sum{};
@@ -101,12 +109,13 @@ void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos
   for (; row != thread.stacks.end() && row->at < end; ++row) {
     const std::uint32_t samples = std::max(1u, row->data.samples);
     const Nanos period = samples > 1 ? row->data.duration / (samples - 1) : Nanos{};
-    for (std::uint32_t i = 0; i < samples; ++i) {
-      const Nanos at = row->at + period * i;
+    Nanos at = row->at;
+    for (std::uint32_t i = 0; i < samples; ++i, at += period) {
       if (at < begin || at >= end) continue;
-      const Nanos since = std::clamp(at - before - paused.in({before, at}), Nanos{},
-                                     std::max({period, Sample::kLongest, longest}));
-      visit(Sample{at, &row->data, waitAt(at), since});
+      Nanos since = at - before;
+      if (paused.any()) since -= paused.in({before, at});
+      visit(Sample{at, &row->data, waitAt(at),
+                   std::clamp(since, Nanos{}, std::max({period, Sample::kLongest, longest}))});
       before = at;
     }
   }

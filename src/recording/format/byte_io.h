@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace stallprof {
@@ -54,8 +56,24 @@ class ByteReader {
   }
 
  private:
+  // The eight groups of seven bits, put together by two, by four, and all.
+  static std::uint64_t withoutTopBits(std::uint64_t word) {
+    word = (word & 0x007F007F007F007F) | (word & 0x7F007F007F007F00) >> 1;
+    word = (word & 0x00003FFF00003FFF) | (word & 0x3FFF00003FFF0000) >> 2;
+    return (word & 0x000000000FFFFFFF) | (word & 0x0FFFFFFF00000000) >> 4;
+  }
   // Not inlined, so that `varint` is.
   [[gnu::noinline]] std::uint64_t longVarint() {
+    if (left() >= sizeof(std::uint64_t)) {
+      std::uint64_t word;  // the first byte is its lowest
+      static_assert(std::endian::native == std::endian::little);
+      std::memcpy(&word, at_, sizeof word);
+      // The number's last byte is the first whose top bit is not set.
+      if (const std::uint64_t last = ~word & 0x8080808080808080; last != 0) {
+        at_ += std::countr_zero(last) / 8 + 1;
+        return withoutTopBits(word & (last ^ (last - 1)));
+      }
+    }
     std::uint64_t value = 0;
     for (unsigned shift = 0; at_ != end_ && shift < 64; shift += 7) {
       const std::uint8_t byte = *at_++;

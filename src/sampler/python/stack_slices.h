@@ -58,7 +58,7 @@ class StackSlices {
   }
   void flush(ThreadId thread, EventOut& out) {
     if (samples_ == 0) return;
-    out.emit(begin_, StackSlice{thread, last_ - begin_, saw_.stack, std::exchange(samples_, 0u),
+    out.emit(begin_, StackSlice{thread, saw_.stack, last_ - begin_, std::exchange(samples_, 0u),
                                 saw_.gil, saw_.gc});
     ++emitted_;
   }

@@ -361,10 +361,10 @@ Trace disorder(unsigned seed) {
         break;
       case 6:
         builder.take({at, ThreadSlice{thread(),
+                                      static_cast<Wait>(any(20)),
                                       time(30'000),
                                       time(20'000),
                                       time(20'000),
-                                      static_cast<Wait>(any(20)),
                                       {},
                                       any(9)}});
         break;

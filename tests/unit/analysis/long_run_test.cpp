@@ -100,7 +100,7 @@ class Rank {
       out_.take(
           {at_ + wait + 2ms,
            PhaseSpan{thread(), length / 5, Phase::kCompute, SpanSource::kHook, compile_, {}, 7}});
-    out_.take({at_, ThreadSlice{thread(), length, compute, 1us, Wait::kPipe, {}, 2}});
+    out_.take({at_, ThreadSlice{thread(), Wait::kPipe, length, compute, 1us, {}, 2}});
     at_ += length;
     if (number % 1000 == 999) {
       out_.take({at_, PhaseSpan{thread(), 300ms, Phase::kPeriodic, SpanSource::kHook, {}, {}, 0}});
@@ -152,7 +152,7 @@ class Rank {
     task.cpu = 30ms;
     out_.take({at_ + wait - 38ms, task});
     out_.take(
-        {at_ + wait - 38ms, ThreadSlice{task.thread, 38ms, 30ms, {}, Wait::kFileRead, {}, 4}});
+        {at_ + wait - 38ms, ThreadSlice{task.thread, Wait::kFileRead, 38ms, 30ms, {}, {}, 4}});
     out_.take({at_, Fetch{thread(), 1, epoch_, wait + 1ms, 1ms, batch, batch % 2, 0, false, {}}});
   }
 

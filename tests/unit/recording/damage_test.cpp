@@ -148,7 +148,7 @@ std::size_t writeSegments(const std::string& path) {
   writer->emit(Nanos(2), ThreadSeen{{1}, {1}, 7, writer->intern("main")});
   for (int i = 0; i < 2000; ++i)
     writer->emit(Nanos(1000 + i),
-                 ThreadSlice{{1}, Nanos(i), {}, {}, Wait::kPipe, writer->intern("pipe"), 1});
+                 ThreadSlice{{1}, Wait::kPipe, Nanos(i), {}, {}, writer->intern("pipe"), 1});
   writer->close();
   std::size_t segments = 0;
   while (std::filesystem::exists(path + "/" +

@@ -83,7 +83,7 @@ TEST_CASE("a stack is reported with its callers in each segment that uses it, ou
       writer->emit(Nanos(i), StackSeen{StackId{i}, StackId{i - 1}, name, file, 10 + i});
     for (int second = 1; second <= 200; ++second) {
       for (int i = 0; i < 400; ++i)
-        writer->emit(Nanos(1000 + i), StackSlice{ThreadId{1}, Nanos(5), StackId{deep - 1}, 1});
+        writer->emit(Nanos(1000 + i), StackSlice{ThreadId{1}, StackId{deep - 1}, Nanos(5), 1});
       writer->tick(std::chrono::seconds(2 * second));
     }
     writer->close();

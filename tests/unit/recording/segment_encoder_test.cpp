@@ -24,7 +24,7 @@ std::vector<Event> lifeOf(std::uint32_t number) {
           {at, ThreadSeen{thread, process.process, number, {}}},
           {at, ThreadGone{thread}},
           {at, ProcessGone{process.process}},
-          {at, StackSlice{thread, Nanos(5), {}, 1}}};
+          {at, StackSlice{thread, {}, Nanos(5), 1}}};
 }
 
 TEST_CASE("processes and threads that ended take no memory, however long a segment is") {

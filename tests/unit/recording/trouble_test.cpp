@@ -221,7 +221,7 @@ TEST_CASE("after an error that is not about space the recording goes on in a new
   emitCalls(*writer, secs(3), 10);
   writer->tick(secs(4));  // these ten are lost
   writer->tick(secs(6));
-  writer->emit(secs(7), ThreadSlice{{1}, {}, {}, {}, Wait::kPipe, {}, 1});
+  writer->emit(secs(7), ThreadSlice{{1}, Wait::kPipe, {}, {}, {}, {}, 1});
   emitCalls(*writer, secs(7), 10);
   writer->close();
   CHECK(std::filesystem::exists(directory / "a/events-000002.seg"));
@@ -602,7 +602,7 @@ TEST_CASE("identities that ended are forgotten with the segment they were used i
   writer->emit(Nanos(2), ThreadSeen{{2}, {}, 8, writer->intern("long")});
   writer->emit(Nanos(3), ThreadGone{{1}});
   for (int i = 0; i < 5000; ++i)
-    writer->emit(Nanos(10 + i), ThreadSlice{{2}, {}, {}, {}, Wait::kPipe, {}, 1});
+    writer->emit(Nanos(10 + i), ThreadSlice{{2}, Wait::kPipe, {}, {}, {}, {}, 1});
   writer->close();
   std::size_t shortLived = 0, longLived = 0;
   for (const ThreadSeen& thread : readAll(directory / "a").all<ThreadSeen>())

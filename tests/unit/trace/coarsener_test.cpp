@@ -25,10 +25,10 @@ Trace reader(Nanos length, const TraceBounds& bounds, bool fetches = true, Nanos
   builder.take({1s, ThreadSeen{kThread, kProcess, 7, {}}});
   for (Nanos at = 1s; at < 1s + length; at += 110ms) {
     if (fetches) builder.take({at, Fetch{kThread, 1, 1, 100ms, 10ms, 1, 0, 0, false, {}}});
-    builder.take({at, ThreadSlice{kThread, 90ms, 9ms, 1ms, Wait::kFileRead, {}, 9}});
-    builder.take({at + 90ms, ThreadSlice{kThread, 20ms, 20ms, 0ms, Wait::kRunning, {}, 2}});
-    builder.take({at + 10ms, StackSlice{kThread, 80ms, kReads, 9, Gil::kUnknown, false}});
-    builder.take({at + 100ms, StackSlice{kThread, 10ms, kDecodes, 2, Gil::kUnknown, false}});
+    builder.take({at, ThreadSlice{kThread, Wait::kFileRead, 90ms, 9ms, 1ms, {}, 9}});
+    builder.take({at + 90ms, ThreadSlice{kThread, Wait::kRunning, 20ms, 20ms, 0ms, {}, 2}});
+    builder.take({at + 10ms, StackSlice{kThread, kReads, 80ms, 9, Gil::kUnknown, false}});
+    builder.take({at + 100ms, StackSlice{kThread, kDecodes, 10ms, 2, Gil::kUnknown, false}});
   }
   return builder.seal();
 }
@@ -109,8 +109,8 @@ TEST_CASE("what keeps step with the sampling period is met as often as it is the
   TraceBuilder builder(maxRows(20'000));
   builder.take({1s, ThreadSeen{kThread, kProcess, 7, {}}});
   for (Nanos at = 100s; at < 100s + 10h; at += 200ms) {
-    builder.take({at, StackSlice{kThread, 90ms, kReads, 10, Gil::kUnknown, false}});
-    builder.take({at + 100ms, StackSlice{kThread, 90ms, kDecodes, 10, Gil::kUnknown, false}});
+    builder.take({at, StackSlice{kThread, kReads, 90ms, 10, Gil::kUnknown, false}});
+    builder.take({at + 100ms, StackSlice{kThread, kDecodes, 90ms, 10, Gil::kUnknown, false}});
   }
   builder.take({1s, OptimizerStep{kThread, 1ms, 1}});
   const Trace trace = builder.seal();

@@ -163,8 +163,8 @@ TEST_CASE("a stack is found by its id, and the way to its callers ends, however 
 
 TEST_CASE("samples of a thread's stack are its own, by time") {
   TraceBuilder builder;
-  builder.take({40ns, StackSlice{ThreadId{2}, 20ns, StackId{1}, 3, Gil::kHolds, true}});
-  builder.take({10ns, StackSlice{ThreadId{2}, 0ns, StackId{1}, 1, Gil::kWaits, false}});
+  builder.take({40ns, StackSlice{ThreadId{2}, StackId{1}, 20ns, 3, Gil::kHolds, true}});
+  builder.take({10ns, StackSlice{ThreadId{2}, StackId{1}, 0ns, 1, Gil::kWaits, false}});
   const Trace trace = builder.seal();
   const Table<StackSlice>& samples = trace.thread(ThreadId{2}).stacks;
   REQUIRE(samples.size() == 2);
@@ -176,8 +176,8 @@ TEST_CASE("samples of a thread's stack are its own, by time") {
 TEST_CASE("a slice has no more samples than a recorder gives one") {
   TraceBuilder builder;
   const auto forged = std::numeric_limits<std::uint32_t>::max();
-  builder.take({10ns, StackSlice{ThreadId{2}, 60s, StackId{1}, forged}});
-  builder.take({120s, StackSlice{ThreadId{2}, 60s, StackId{1}, 60'000}});
+  builder.take({10ns, StackSlice{ThreadId{2}, StackId{1}, 60s, forged}});
+  builder.take({120s, StackSlice{ThreadId{2}, StackId{1}, 60s, 60'000}});
   const Trace trace = builder.seal();
   const Table<StackSlice>& samples = trace.thread(ThreadId{2}).stacks;
   REQUIRE(samples.size() == 2);
