@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "event/hook_events.h"
+
 namespace stallprof {
 namespace {
 

@@ -9,8 +9,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kGoodEnough = 1.02;  // as Gains::bestWorkers(): not worth more processes
-constexpr double kUsable = 0.8;       // of what is free
+constexpr double kUsable = 0.8;  // of what is free
 
 }  // namespace
 

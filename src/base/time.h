@@ -11,6 +11,7 @@ namespace stallprof {
 // Every duration and every instant. Instants are CLOCK_MONOTONIC of the recorded host unless a
 // name says otherwise; there is no raw integer for time outside the wire formats.
 using Nanos = std::chrono::nanoseconds;
+inline constexpr Nanos kOneSecond = std::chrono::seconds(1);
 
 [[nodiscard]] Nanos now();             // CLOCK_MONOTONIC
 [[nodiscard]] Nanos realtimeNow();     // CLOCK_REALTIME, for naming and clock pairs only

@@ -7,7 +7,6 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kOneSecond = std::chrono::seconds(1);
 // A wake-up costs more than most samplers (25 us on a virtual machine against 5): what is due
 // within this long, or a quarter of its period, is done now. More than the 10 ms of a usual pace,
 // so that whoever is due less often wakes us for itself only while no thread is sampled.

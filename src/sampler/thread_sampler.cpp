@@ -8,11 +8,10 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kSecond = std::chrono::seconds(1);
 // Back-off of a thread that has not run: its blocked time stays exact, since the count that stays
 // still proves all of it.
-constexpr Nanos kRestingAfter = kSecond, kRestingEvery = std::chrono::milliseconds(50);
-constexpr Nanos kAsleepAfter = 10 * kSecond, kAsleepEvery = std::chrono::milliseconds(200);
+constexpr Nanos kRestingAfter = kOneSecond, kRestingEvery = std::chrono::milliseconds(50);
+constexpr Nanos kAsleepAfter = 10 * kOneSecond, kAsleepEvery = std::chrono::milliseconds(200);
 // Samples of threads that are still blocked take 2 to 3 us: 1,000 a second are 0.3 % of a core.
 constexpr std::size_t kFewThreads = 16;
 constexpr Nanos::rep kBlockingSamples = 1000;
@@ -25,13 +24,13 @@ constexpr Nanos kConfirmAfter = std::chrono::milliseconds(100);
 // 400 slices a second are about 30 MB an hour, half of the recording's budget. Above that, slices
 // are gathered over a window; it shrinks again below half.
 constexpr std::size_t kSlicesPerSecond = 400;
-constexpr Nanos kWindows[] = {Nanos{0},    Nanos{100'000'000}, Nanos{300'000'000}, kSecond,
-                              3 * kSecond, 10 * kSecond,       30 * kSecond};
+constexpr Nanos kWindows[] = {Nanos{0},       Nanos{100'000'000}, Nanos{300'000'000}, kOneSecond,
+                              3 * kOneSecond, 10 * kOneSecond,    30 * kOneSecond};
 // Threads that do the same on and on make at most 200 slices a second together, those that stay
 // blocked 50 (with their stacks 6 MB an hour). A minute of a sleeper may be lost with a recorder
 // that is killed, where thousands sleep.
-constexpr Nanos kSteadySlice = kSecond / 200, kAsleepSlice = kSecond / 50,
-                kLongestSlice = 60 * kSecond;
+constexpr Nanos kSteadySlice = kOneSecond / 200, kAsleepSlice = kOneSecond / 50,
+                kLongestSlice = 60 * kOneSecond;
 
 }  // namespace
 
@@ -186,11 +185,11 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
                                       : kAsleepEvery;
   if (turns_.size() > kFewThreads) {
     const auto others = static_cast<Nanos::rep>(turns_.size() - kFewThreads);
-    const Nanos share = std::min(still, kSecond * others / kBlockingSamples * interval_);
+    const Nanos share = std::min(still, kOneSecond * others / kBlockingSamples * interval_);
     rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
   }
   setQuick(thread, rest < kRestingEvery);
-  if (rest >= kSecond) thread.task.call.close(fds_);  // not read while it is blocked
+  if (rest >= kOneSecond) thread.task.call.close(fds_);  // not read while it is blocked
   rest = std::max(rest, restOfPool(thread));
   // Half a period early: the loop's own jitter must not cost a whole turn.
   turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
@@ -203,7 +202,7 @@ Nanos ThreadSampler::restOfPool(const Watched& thread) {
   if (thread.without < kSurelyWithout || thread.task.getsNext || interval_ <= 1)
     return Nanos::zero();
   const auto turns = kPoolTurns - 1 + static_cast<Nanos::rep>(random() % 3);
-  return std::min(pace_.between() * turns, kSecond);
+  return std::min(pace_.between() * turns, kOneSecond);
 }
 
 void ThreadSampler::setQuick(Watched& thread, bool quick) {
@@ -240,7 +239,7 @@ void ThreadSampler::sample(Nanos now, EventOut& out) {
   const Nanos before = processCpu();
   scanThreads(now, out);
   pacedCpu_ += processCpu() - before;
-  if (now - second_ >= kSecond) eachSecond(now, out);
+  if (now - second_ >= kOneSecond) eachSecond(now, out);
 }
 
 void ThreadSampler::scanThreads(Nanos now, EventOut& out) {
@@ -263,8 +262,8 @@ void ThreadSampler::boundSlices(Nanos now) {
   if (emitted < kSlicesPerSecond / 2 && level != std::begin(kWindows)) --level;
   window_ = *level;
   const auto threads = static_cast<Nanos::rep>(turns_.size());
-  const Nanos steady = std::clamp(threads * kSteadySlice, kSecond, kLongestSlice);
-  const Nanos asleep = std::clamp(threads * kAsleepSlice, kSecond, kLongestSlice);
+  const Nanos steady = std::clamp(threads * kSteadySlice, kOneSecond, kLongestSlice);
+  const Nanos asleep = std::clamp(threads * kAsleepSlice, kOneSecond, kLongestSlice);
   for (const Turn& turn : turns_) {
     Watched* thread = turn.thread;
     const bool rests = thread->seen.blocked() && now - thread->unchangedSince > kRestingAfter;

@@ -222,12 +222,11 @@ void thin(Table<NativeSlice>& natives, Nanos period) {
 // Counters of the first and the last second stay: the rest is what they grew between.
 template <class P>
 std::size_t thin(Table<P>& table, std::int64_t seconds) {
-  constexpr Nanos kSecond = std::chrono::seconds(1);
   sortByTime(table);
   if (table.empty()) return 0;
-  const Nanos first = table.front().at + kSecond, last = table.back().at - kSecond;
+  const Nanos first = table.front().at + kOneSecond, last = table.back().at - kOneSecond;
   std::erase_if(table, [&](const Timed<P>& row) {
-    return row.at > first && row.at < last && row.at / kSecond % seconds != 0;
+    return row.at > first && row.at < last && row.at / kOneSecond % seconds != 0;
   });
   return table.size();
 }

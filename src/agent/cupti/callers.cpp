@@ -10,7 +10,7 @@ namespace stallprof::agent {
 namespace {
 
 std::atomic<std::uint32_t> callers[16];
-std::atomic<bool> more;  // than there is room for
+std::atomic<bool> beyond;  // than there is room for
 
 bool restsInUpdates(const char* name) {
   for (const char* begin : {"pt_autograd", "pt_data_pin", "stallprof"})
@@ -26,16 +26,16 @@ void noteCaller(std::uint32_t thread) {
     if (at == 0 && known.compare_exchange_strong(at, thread)) return;
     if (at == thread) return;
   }
-  more = true;
+  beyond = true;
 }
 
 void forgetCallers() {
   for (std::atomic<std::uint32_t>& known : callers) known = 0;
-  more = false;
+  beyond = false;
 }
 
 bool othersCall(std::uint32_t thread) {
-  if (more || agent.cupti.setThreadIdType == nullptr || (agent.wanted & STALLPROF_ON_CALLS) == 0)
+  if (beyond || agent.cupti.setThreadIdType == nullptr || (agent.wanted & STALLPROF_ON_CALLS) == 0)
     return true;
   for (const std::atomic<std::uint32_t>& known : callers) {
     const std::uint32_t caller = known.load();

@@ -23,12 +23,12 @@ constexpr std::int32_t kMaxPayloads = 8;        // a range's
 constexpr std::size_t kUnknownSize = SIZE_MAX;  // "find out yourself"
 
 // Where in a schema's blob its bytes are.
-struct Place {
+struct BytesPlace {
   const NvtxDomain* domain;
   std::uint64_t schema;
   std::uint32_t offset, width;
 };
-Place places[kSchemas];
+BytesPlace places[kSchemas];
 std::atomic<std::uint32_t> placeCount;
 std::atomic<std::uint64_t> dynamicIds;
 
@@ -52,7 +52,7 @@ std::uint32_t widthOf(const NvtxSchemaEntry& entry) {
 bool saysBytes(const char* name) { return name != nullptr && strcasestr(name, "bytes") != nullptr; }
 
 // False: no entry says bytes, or none says where.
-bool findBytes(const NvtxSchema& schema, Place& place) {
+bool findBytes(const NvtxSchema& schema, BytesPlace& place) {
   if ((schema.mask & kSchemaEntries) != kSchemaEntries || schema.entries == nullptr) return false;
   for (std::size_t i = 0; i < schema.count && i < kMaxEntries; ++i) {
     const NvtxSchemaEntry& entry = schema.entries[i];
@@ -64,7 +64,7 @@ bool findBytes(const NvtxSchema& schema, Place& place) {
   return false;
 }
 
-const Place* placeOf(const NvtxDomain* domain, std::uint64_t schema) {
+const BytesPlace* placeOf(const NvtxDomain* domain, std::uint64_t schema) {
   for (std::uint32_t i = placeCount.load(std::memory_order_acquire); i-- != 0;)
     if (places[i].domain == domain && places[i].schema == schema) return &places[i];
   return nullptr;
@@ -74,7 +74,7 @@ const Place* placeOf(const NvtxDomain* domain, std::uint64_t schema) {
 // of its own.
 std::uint64_t keepSchema(const NvtxDomain* domain, const NvtxSchema* schema) {
   if (schema == nullptr) return 0;
-  Place place{domain, schema->id, 0, 0};
+  BytesPlace place{domain, schema->id, 0, 0};
   if ((schema->mask & kSchemaHasId) == 0) place.schema = kDynamicSchemas + dynamicIds++;
   if (!findBytes(*schema, place)) return place.schema;
   const Lock lock(heldPayloads);
@@ -91,7 +91,7 @@ std::int64_t payloadBytes(const NvtxDomain* domain, const NvtxAttributes& attrib
   const auto* payloads = reinterpret_cast<const NvtxPayload*>(attributes.payload);
   if (payloads == nullptr) return -1;
   for (std::int32_t i = 0; i < attributes.payloadCount && i < kMaxPayloads; ++i) {
-    const Place* place = placeOf(domain, payloads[i].schema);
+    const BytesPlace* place = placeOf(domain, payloads[i].schema);
     if (place == nullptr || payloads[i].data == nullptr) continue;
     const std::size_t size = payloads[i].size;
     if (size == kUnknownSize || size < place->offset + place->width) continue;

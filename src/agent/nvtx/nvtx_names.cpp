@@ -14,13 +14,13 @@ namespace {
 // many: from three quarters on what is new goes without its number.
 constexpr std::size_t kTexts = 2u << 20;
 constexpr std::uint32_t kDomains = 64, kStrings = 1u << 16, kCategories = 512;
-constexpr std::uint32_t kPlaces = 2 * kStrings;  // of the table by text
+constexpr std::uint32_t kTableSize = 2 * kStrings;  // of the table by text
 
 char texts[kTexts];
 std::size_t textsUsed;
 NvtxDomain domains[kDomains];
 NvtxString strings[kStrings];
-std::uint32_t stringAt[kPlaces];  // 1 + index in `strings`, by hash of the text; 0: free
+std::uint32_t stringAt[kTableSize];  // 1 + index in `strings`, by hash of the text; 0: free
 struct Category {
   const NvtxDomain* domain;
   std::uint32_t number;
@@ -33,7 +33,7 @@ constinit NvtxDomain otherDomain{"(other)"};
 constinit NvtxString otherString{"(other)"};
 
 // Names are given seldom; no call is made under it.
-std::atomic<std::uint32_t> held;
+std::atomic<std::uint32_t> heldBy;
 
 const char* keepText(const char* text, std::size_t length) {
   if (length + 1 > kTexts - textsUsed) return nullptr;
@@ -50,7 +50,7 @@ std::uint32_t placeOf(const char* text, std::size_t length) {
   std::uint32_t hash = 2166136261u;  // FNV-1a
   for (std::size_t i = 0; i < length; ++i)
     hash = (hash ^ static_cast<unsigned char>(text[i])) * 16777619u;
-  for (std::uint32_t place = hash % kPlaces;; place = (place + 1) % kPlaces) {
+  for (std::uint32_t place = hash % kTableSize;; place = (place + 1) % kTableSize) {
     if (stringAt[place] == 0) return place;
     const char* known = strings[stringAt[place] - 1].text;
     if (strncmp(known, text, length) == 0 && known[length] == 0) return place;
@@ -90,7 +90,7 @@ char* putUtf8(char* to, std::uint32_t c) {
 
 NvtxDomain* domainOf(const char* name) {
   if (name == nullptr) name = "";
-  const Lock lock(held);
+  const Lock lock(heldBy);
   for (std::uint32_t i = 0; i < domainCount; ++i)
     if (strncmp(domains[i].name, name, kRangeNameBytes - 1) == 0) return &domains[i];
   const char* kept = domainCount < kDomains ? keepText(name, lengthOf(name)) : nullptr;
@@ -102,7 +102,7 @@ NvtxDomain* domainOf(const char* name) {
 NvtxString* registered(const char* text) {
   if (text == nullptr) return &otherString;
   std::size_t length = lengthOf(text);
-  const Lock lock(held);
+  const Lock lock(heldBy);
   std::uint32_t place = placeOf(text, length);
   const bool nearlyFull = stringCount >= kStrings / 4 * 3 || textsUsed >= kTexts / 4 * 3;
   if (stringAt[place] == 0 && nearlyFull) {
@@ -118,7 +118,7 @@ NvtxString* registered(const char* text) {
 }
 
 void nameCategory(const NvtxDomain* domain, std::uint32_t category, const char* name) {
-  const Lock lock(held);
+  const Lock lock(heldBy);
   const std::uint32_t count = categoryCount.load();
   const char* kept =
       name != nullptr && count < kCategories ? keepText(name, lengthOf(name)) : nullptr;

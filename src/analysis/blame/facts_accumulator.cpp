@@ -14,8 +14,8 @@ namespace {
 
 // What a recorder receives of a step comes within some seconds after it.
 constexpr Nanos kLate = std::chrono::seconds(10);
-constexpr std::size_t kMinSteps = 64;           // in a part; fewer are not worth one
-constexpr std::uint64_t kMinBlocks = 1u << 20;  // one in so many
+constexpr std::size_t kMinPartSteps = 64;    // in a part; fewer are not worth one
+constexpr std::uint64_t kRarest = 1u << 20;  // one in so many
 // Steps kept with every row: at the run's begin and end, of the slowest, before each of those.
 constexpr std::size_t kEnds = 2048, kWorst = 8, kAround = 4;
 
@@ -115,7 +115,7 @@ Result<Trace> FactsAccumulator::readRoles(const EventSource& events) {
 // steps decides. 0: no trainer has enough of them.
 Nanos FactsAccumulator::settled(const Trace& trace) const {
   Nanos found{};
-  std::size_t maxSteps = kMinSteps;
+  std::size_t maxSteps = kMinPartSteps;
   for (const TrainerIdentity& who : roles_.trainers) {
     TrainerTimeline timeline = readTimeline(trace, who);
     if (const auto known = trainers_.find(who.process); known != trainers_.end())
@@ -171,7 +171,7 @@ void FactsAccumulator::addPart(const Trace& trace, TrainerTimeline timeline,
 void FactsAccumulator::bound(const Trace& trace, TrainerFacts& facts) const {
   facts.joined.detailed = chooseDetailed(trace, facts);
   sumUndrawn(facts);
-  for (; facts.steps.size() > max_ && facts.joined.every < kMinBlocks; sumUndrawn(facts))
+  for (; facts.steps.size() > max_ && facts.joined.every < kRarest; sumUndrawn(facts))
     facts.joined.every *= 2;
 }
 

@@ -14,7 +14,6 @@
 namespace stallprof {
 namespace {
 
-constexpr double kWhole = 0.95;                          // traced: less is windowed
 constexpr std::size_t kMaxKernels = 20, kMaxCalls = 20;  // more would be read by nobody
 
 // Of one multiprocessor's tensor cores, FP16 or BF16 with FP32 sums, without sparsity: the peak of
@@ -140,7 +139,7 @@ Maybe<DeviceInfo> describeDevice(const Trace& trace, const TrainerFacts& trainer
   DeviceInfo out;
   out.basis = facts.timeline ? "trace" : facts.gauges.empty() ? "none" : "nvml";
   if (facts.seen) out.tracedRatio = fractionOf(facts.traced, trainer.window());
-  out.estimated = facts.timeline && fractionOf(facts.traced, trainer.window()) < kWhole;
+  out.estimated = facts.timeline && fractionOf(facts.traced, trainer.window()) < kWholeTrace;
   const auto known = devicesSeen(trace);
   for (const StringId id : devicesOf(trace, trainer)) {
     DeviceInfo::Device one;
@@ -190,7 +189,7 @@ double tracedShare(const Trace& trace, const TrainerFacts& trainer) {
 
 std::string deviceTier(const Trace& trace, const TrainerFacts& trainer) {
   const double traced = tracedShare(trace, trainer);
-  if (traced > 0) return traced >= kWhole ? "full" : "windowed";
+  if (traced > 0) return traced >= kWholeTrace ? "full" : "windowed";
   const bool nvtx = std::any_of(trace.ranges.begin(), trace.ranges.end(), [&](const auto& row) {
     return trace.text(row.data.domain) != kMarksDomain;
   });

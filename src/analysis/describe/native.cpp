@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kMaxFunctions = 30;
 constexpr double kMinShare = 0.005;  // below it a row is noise
 // A share of fewer samples has an interval of 20 points and more to either side.
-constexpr double kFewSamples = 20;
+constexpr double kMinNativeSamples = 20;
 // Of a Python function's samples: fewer may be of the function that ran just before or after it.
-constexpr double kWorthNaming = 0.25;
+constexpr double kMinNativeShare = 0.25;
 
 // A function of a library; without symbols all of the library is one.
 using Leaf = std::pair<StringId, StringId>;  // file, function as spelled
@@ -83,7 +83,7 @@ class Places {
         best = leaf;
       }
     }
-    if (all < kFewSamples || maximum < kWorthNaming * all) return {};
+    if (all < kMinNativeSamples || maximum < kMinNativeShare * all) return {};
     return leafOf(best, maximum / all);
   }
 
@@ -99,7 +99,7 @@ class Places {
     }
     const auto best = std::max_element(
         sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (all < kFewSamples || best->second < kWorthNaming * all) return {};
+    if (all < kMinNativeSamples || best->second < kMinNativeShare * all) return {};
     return leafOf(best->first, best->second / all);
   }
 

@@ -11,7 +11,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kFew = 30;  // samples
+constexpr double kMinPoolSamples = 30;  // samples
 
 // Of the spin samples of the thread with the most: fewer are of a short region, or of another pool.
 constexpr double kMember = 0.1;
@@ -66,7 +66,7 @@ Maybe<Share> workerSpins(const Trace& trace, const TrainerFacts& trainer) {
       all.samples += own.samples;
       all.spins += own.spins;
     }
-  if (all.samples < kFew) return {};
+  if (all.samples < kMinPoolSamples) return {};
   SampleSum sum;
   sum.samples = sum.squares = all.samples;
   return shareOf(all.spins, sum);

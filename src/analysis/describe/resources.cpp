@@ -9,6 +9,7 @@
 
 #include "analysis/blame/samples/read_cpu.h"
 #include "analysis/facts/ended_children.h"
+#include "analysis/facts/observed.h"
 #include "analysis/facts/usage.h"
 #include "classify/waits.h"
 #include "event/file_systems.h"
@@ -16,7 +17,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kReadAround = 131072;  // bytes the kernel reads for one page fault, at most
+constexpr double kMaxReadAround = 131072;  // bytes the kernel reads for one page fault, at most
 
 using Keep = std::function<bool(const ProcessLife&)>;
 
@@ -143,7 +144,7 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
   run.majorFaultsPerSecond = per(faults, time);
   if (bytes && faults && *bytes > 0 && *faults > 0) run.bytesPerMajorFault = *bytes / *faults;
   if (chars && calls && *calls > 0) run.bytesPerReadCall = *chars / *calls;
-  const double around = std::min(bytes.value_or(0), faults.value_or(0) * kReadAround);
+  const double around = std::min(bytes.value_or(0), faults.value_or(0) * kMaxReadAround);
   const bool mapped = chars && around > kSomeReads * *chars;
   // What programs that they started hand over comes through pipes (WebDataset's `pipe:`, ffmpeg):
   // where it was read is not in the makers' counts.

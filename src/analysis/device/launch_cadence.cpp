@@ -23,9 +23,9 @@ constexpr double kAlike = 0.80;         // of a step's kernels are the next one'
 constexpr std::size_t kMaxSteps = 1u << 20;
 // A total says in which second a step began. So far to both sides such steps are taken as equal,
 // but not across a pause.
-constexpr double kFew = 0.2;         // seconds; of shorter steps there are enough in one
+constexpr double kLongPeriod = 0.2;  // seconds; of shorter steps there are enough in one
 constexpr double kTotalsWithin = 8;  // seconds
-constexpr double kPause = 1.6;       // steps, and a second
+constexpr double kLongPause = 1.6;   // steps, and a second
 
 struct Kernel : Interval {
   StringId name;
@@ -78,12 +78,12 @@ struct Begin {
 
 // Where only totals show steps: in place of each step the mean of those around it.
 std::vector<Nanos> evened(const std::vector<Begin>& begins, double period) {
-  const auto widest = static_cast<std::size_t>(period < kFew ? 0 : kTotalsWithin / period);
+  const auto widest = static_cast<std::size_t>(period < kLongPeriod ? 0 : kTotalsWithin / period);
   std::vector<Nanos> out;
   for (std::size_t i = 0, first = 0, end = 0; i < begins.size(); ++i) {
     const auto paused = [&](std::size_t at) {
       return at == begins.size() ||
-             seconds(begins[at].at - begins[at - 1].at) > kPause * period + 1;
+             seconds(begins[at].at - begins[at - 1].at) > kLongPause * period + 1;
     };
     if (i == end)
       for (first = i, end = i + 1; !paused(end);) ++end;

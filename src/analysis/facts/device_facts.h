@@ -33,6 +33,8 @@ struct DeviceIdle {
     return data() + copy + sync + launch + host + comm + checkpoint + evaluation + other;
   }
 };
+// Of the window, traced: less is an estimate.
+inline constexpr double kWholeTrace = 0.95;
 // A launch costs the host about 10 us and a framework's operator 20 to 100; what leaves the device
 // idle for longer than this is not the launching of the next operator but other work.
 inline constexpr Nanos kLaunchGap{1'000'000};

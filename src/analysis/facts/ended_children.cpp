@@ -11,7 +11,7 @@ constexpr std::int64_t ProcessUsage::*kIo[] = {&ProcessUsage::readChars, &Proces
                                                &ProcessUsage::readBytes, &ProcessUsage::writeBytes};
 
 // That a process has ended may be seen later than its parent has waited for it.
-constexpr Nanos kNoticed = std::chrono::seconds(2);
+constexpr Nanos kNoticedWithin = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -36,8 +36,8 @@ Table<ProcessUsage> EndedChildren::ownOf(const ProcessLife& process) const {
       const std::int64_t now = row.data.*io;
       if (now < 0) continue;
       std::int64_t rise = before < 0 ? 0 : now - before;
-      for (std::size_t i = first; i < added.size() && found->second[i].at <= row.at + kNoticed;
-           ++i) {
+      for (std::size_t i = first;
+           i < added.size() && found->second[i].at <= row.at + kNoticedWithin; ++i) {
         const std::int64_t moved = found->second[i].data.*io;
         if (added[i] || moved > rise) continue;
         added[i] = true;

@@ -8,11 +8,10 @@
 namespace stallprof {
 namespace {
 
-constexpr double kWhole = 0.95;         // traced: less is an estimate
 constexpr double kBound = 0.80;         // busy: the rest can gain 20 % at the very most
 constexpr double kBoundByGauge = 0.90;  // the library's figure is an upper bound of the former
 
-constexpr double kFewSamples = 30;  // in gaps: fewer say nothing of what the thread does in them
+constexpr double kMinGapSamples = 30;  // in gaps: fewer say nothing of what the thread does in them
 
 double shareOf(Nanos part, Nanos whole) {
   return whole > Nanos{} ? std::max(0.0, seconds(part) / seconds(whole)) : 0;
@@ -108,13 +107,13 @@ DeviceEvidence deviceEvidence(const Trace& trace, const TrainerFacts& t) {
              shareOf(facts.covered - facts.traced, t.window() - facts.traced) * untracedSteps,
          e);
   if (!facts.timeline) return e;
-  e.estimated = traced < kWhole;
+  e.estimated = traced < kWholeTrace;
   e.devices = facts.devices.size();
   addBusiest(facts, e);
   e.hiddenWait = shareOf(t.split.hidden, t.window());
   e.blocking = shareOf(t.split.copy, t.window());
   e.longGaps = shareOf(facts.longGaps, facts.traced);
-  if (t.stacks.inLongGaps >= kFewSamples) {
+  if (t.stacks.inLongGaps >= kMinGapSamples) {
     double working = 0;
     for (const FunctionSamples& f : t.stacks.functions) working += f.whileIdle;
     e.hostGaps = e.longGaps * std::min(1.0, working / t.stacks.inLongGaps);

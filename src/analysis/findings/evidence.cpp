@@ -8,6 +8,7 @@
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/source_lines.h"
+#include "analysis/findings/build.h"
 #include "analysis/steps/timeline.h"
 
 namespace stallprof {

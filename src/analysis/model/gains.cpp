@@ -22,7 +22,6 @@ constexpr std::size_t kStepsADraw = 400;   // 40 draws of 400 steps cost about 2
 // draws of fewer blocks than five hardly differ.
 constexpr std::size_t kBlock = 20, kMinBlocks = 5;
 constexpr std::uint64_t kSeed = 20261121;
-constexpr double kGoodEnough = 1.02;  // settings within 2 % are not worth more processes
 
 double sum(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 

@@ -66,6 +66,8 @@ class Gains {
   std::vector<double> baseTimes_;
 };
 
+// Settings within 2 % of the best are not worth more processes.
+inline constexpr double kGoodEnough = 1.02;
 // `cores` that are ours while others use `external` of them.
 [[nodiscard]] double coresLeft(double cores, double external);
 

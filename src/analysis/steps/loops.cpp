@@ -16,7 +16,7 @@ constexpr double kFewSingle = 0.10;
 // Lines of one loop are seen equally often, but for the first and last iteration of each entry.
 constexpr double kSameIterations = 0.10;
 
-struct Place {
+struct LoopPlace {
   std::uint32_t line = 0;
   std::vector<std::size_t> visits;  // index in all visits
 };
@@ -27,7 +27,7 @@ class Function {
     std::size_t entry = 0;
     double samples = 0;
     for (std::size_t i = 0; i < visits.size(); ++i) {
-      Place& place = places_[visits[i].place];
+      LoopPlace& place = places_[visits[i].place];
       place.line = visits[i].line;
       place.visits.push_back(i);
       entries_.push_back(entry += visits[i].entered);
@@ -64,7 +64,7 @@ class Function {
 
  private:
   // Iterations from visit to visit of one line; none where they cannot be counted.
-  [[nodiscard]] Loop loopAt(StackId id, const Place& place) const {
+  [[nodiscard]] Loop loopAt(StackId id, const LoopPlace& place) const {
     Loop loop;
     loop.anchor = id;
     std::vector<double> lengths, samples;
@@ -95,7 +95,7 @@ class Function {
 
   // The iteration that an entry ends with has no next one to end at: the function's last sample is
   // its end, where it is as long as the others.
-  void addLast(const Place& place, Loop& loop) const {
+  void addLast(const LoopPlace& place, Loop& loop) const {
     std::vector<Interval> last;
     for (std::size_t k = 0; k < place.visits.size(); ++k) {
       const std::size_t i = place.visits[k];
@@ -115,7 +115,7 @@ class Function {
   const std::vector<Visit>& visits_;
   std::vector<std::size_t> entries_;  // of each visit: how many times the function was entered
   std::vector<double> before_;        // of each visit: samples before it
-  std::map<StackId, Place> places_;
+  std::map<StackId, LoopPlace> places_;
 };
 
 }  // namespace

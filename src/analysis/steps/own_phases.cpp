@@ -18,8 +18,8 @@
 namespace stallprof {
 namespace {
 
-constexpr double kMinSamples = 5;      // that read or transform: fewer may be one odd call
-constexpr double kMuchData = 0.20;     // of a function's samples
+constexpr double kMinPhaseSamples = 5;    // that read or transform: fewer may be one odd call
+constexpr double kMuchOfFunction = 0.20;  // of a function's samples
 constexpr double kNoModel = 0.02;      // of a function's samples: a module's constant, a type check
 constexpr double kSomeModel = 0.05;    // of the trainer's samples: rules know this program's model
 constexpr double kSomeArrays = 0.10;   // of its samples, or reads: more is C that it calls itself
@@ -35,10 +35,10 @@ constexpr double kInLongSteps = 0.95;  // of a function's samples
 constexpr double kRunsModel = 0.30;    // of a function's samples: a checkpoint, a table do not
 constexpr double kIdleLine = 0.80;     // of a line's samples: asleep, or waiting for others
 
-class Finder {
+class PhaseFinder {
  public:
   // `fetched`: the hook times the loader's batches.
-  Finder(const Trace& trace, const StackLabels& labels, bool fetched)
+  PhaseFinder(const Trace& trace, const StackLabels& labels, bool fetched)
       : trace_(trace), labels_(labels), fetched_(fetched) {}
 
   // `seen`: how often the stack was, and when.
@@ -89,8 +89,8 @@ class Finder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end()) return false;
     const OwnSamples& f = found->second;
-    return f.*what >= kMinSamples && f.*what >= kMuchWriting * f.all && f.update == 0 &&
-           f.data <= kMuchData * f.all;
+    return f.*what >= kMinPhaseSamples && f.*what >= kMuchWriting * f.all && f.update == 0 &&
+           f.data <= kMuchOfFunction * f.all;
   }
 
   [[nodiscard]] bool makesData(StackId frame) const {
@@ -112,7 +112,7 @@ class Finder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end() || !knowsModel()) return false;
     const OwnSamples& f = found->second;
-    const bool alone = f.all >= kMinSamples && f.update == 0 && noModel(f);
+    const bool alone = f.all >= kMinPhaseSamples && f.update == 0 && noModel(f);
     return f.model <= kNoModel * f.all &&
            stepsEnvironment(trace_.text(trace_.stack(frame).function), alone);
   }
@@ -127,8 +127,8 @@ class Finder {
 
   // In a few steps alone, each far longer than the others.
   static bool rare(const OwnSamples& f) {
-    return f.all >= kMinSamples && f.inLong >= kInLongSteps * f.all && f.firstLong < f.lastLong &&
-           f.data <= kNoModel * f.all;
+    return f.all >= kMinPhaseSamples && f.inLong >= kInLongSteps * f.all &&
+           f.firstLong < f.lastLong && f.data <= kNoModel * f.all;
   }
   static bool runsModelRarely(const OwnSamples& f) {
     return rare(f) && ofModel(f) >= kRunsModel * f.all && f.update == 0 && !f.plays;
@@ -136,21 +136,22 @@ class Finder {
   // Little of the time is the model's where data take nearly all of it.
   [[nodiscard]] bool knowsModel() const {
     return whole_.model >= kSomeModel * whole_.all ||
-           (whole_.model > 0 && whole_.model + whole_.update >= 2 * kMinSamples);
+           (whole_.model > 0 && whole_.model + whole_.update >= 2 * kMinPhaseSamples);
   }
   static double ofModel(const OwnSamples& f) { return f.model + f.framework - f.programs; }
   static bool reads(const OwnSamples& f) {
-    return f.data >= kMinSamples && f.data >= kMuchData * f.all;
+    return f.data >= kMinPhaseSamples && f.data >= kMuchOfFunction * f.all;
   }
   // By the kernel's samples; what writes may compress as well.
   static bool fromSources(const OwnSamples& f) {
-    return f.sources >= kMinSamples && f.writes + f.stores == 0 &&
-           f.sources >= kMuchData * (f.operators + f.others + f.sources);
+    return f.sources >= kMinPhaseSamples && f.writes + f.stores == 0 &&
+           f.sources >= kMuchOfFunction * (f.operators + f.others + f.sources);
   }
   static bool noModel(const OwnSamples& f) { return f.model + f.framework <= kNoModel * f.all; }
   // After an optimizer's step and before the model is met, without either.
   static bool inTurn(const OwnSamples& f) {
-    return noModel(f) && f.before >= kMinSamples && f.after <= kOutOfTurn * (f.before + f.after);
+    return noModel(f) && f.before >= kMinPhaseSamples &&
+           f.after <= kOutOfTurn * (f.before + f.after);
   }
   // The first line of a function that trains at which the model runs; 0: it does not train.
   [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
@@ -193,14 +194,14 @@ class Finder {
   // Without the kernel's samples: a framework's operators let the interpreter's lock go for most of
   // their time, however small.
   static bool operatorsBelow(double part, const OwnSamples& f) {
-    if (const double native = f.operators + f.others; native >= kMinSamples)
+    if (const double native = f.operators + f.others; native >= kMinPhaseSamples)
       return f.operators <= part * native;
     const double running = f.unlocked + f.locked;
-    return running >= kMinSamples && f.unlocked <= kFewUnlocked * running;
+    return running >= kMinPhaseSamples && f.unlocked <= kFewUnlocked * running;
   }
   static bool cutsArrays(const OwnSamples& f) {
     const double known = f.data + f.arrays;
-    return known >= kMinSamples && known >= kSomeArrays * f.all && inTurn(f);
+    return known >= kMinPhaseSamples && known >= kSomeArrays * f.all && inTurn(f);
   }
 
   [[nodiscard]] Name nameOf(StackId frame) const {
@@ -269,7 +270,7 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     if (native.stack.none() || native.stack.value > samples.size()) return;
     of(native.stack).see(trace, native, classes.of(native));
   });
-  Finder finder(trace, labels, turns.fetched());
+  PhaseFinder finder(trace, labels, turns.fetched());
   for (std::size_t i = 0; i < samples.size(); ++i)
     if (samples[i].all > 0) finder.see(StackId{static_cast<std::uint32_t>(i + 1)}, samples[i]);
   inside_.reserve(trace.stacks.size());

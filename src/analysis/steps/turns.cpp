@@ -6,11 +6,11 @@
 namespace stallprof {
 namespace {
 
-constexpr double kLongStep = 3;     // times the median step
+constexpr double kLongTurn = 3;     // times the median step
 constexpr double kFewSteps = 0.25;  // of the steps
 
 constexpr std::size_t kMinModels = 40;  // of which a twentieth is two
-constexpr std::size_t kMinSteps = 20;   // of which a median says something
+constexpr std::size_t kMinTurns = 20;   // of which a median says something
 // Samples that wait for their turn's model, or for the end: a day of them at 24 Hz.
 constexpr std::size_t kMaxHeld = 1u << 21;
 
@@ -70,11 +70,11 @@ LongSteps::LongSteps(const Trace& trace, ThreadId thread, Nanos begin, Nanos end
     }
     last = row.end();
   }
-  if (steps.size() < kMinSteps) return;
+  if (steps.size() < kMinTurns) return;
   const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
   std::nth_element(lengths.begin(), middle, lengths.end());
   for (const Interval& step : steps)
-    if (seconds(step.length()) > kLongStep * seconds(*middle)) long_.push_back(step);
+    if (seconds(step.length()) > kLongTurn * seconds(*middle)) long_.push_back(step);
   if (static_cast<double>(long_.size()) > kFewSteps * static_cast<double>(steps.size()))
     long_.clear();
 }

@@ -34,25 +34,25 @@ bool othersWidened(const Evidence& e) {
 // Work on another node of memory is a fact of the run; it is named here where it takes time, or
 // where what it would slow takes time and nothing shows how much of that is the way.
 void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& lines) {
-  constexpr double kOften = 0.25;  // of the CPU time
+  constexpr double kMuchCpu = 0.25;  // of the CPU time
   const double workers = numa.workerRemoteRatio.value_or(0), load = e.ownLoad + e.loadBlame;
   const double trainer = numa.deviceRemoteRatio.value_or(0);
   const double copies = std::max(e.device.copies, e.device.blocking);
   const std::string compare =
       " takes of it is unknown; a run that is bound to one node (numactl --cpunodebind) shows it.";
-  if (workers > kOften && numa.handoverCostRatio.value_or(0) > kWorthSaying)
+  if (workers > kMuchCpu && numa.handoverCostRatio.value_or(0) > kWorthSaying)
     lines.push_back("Workers spent " + percentText(workers) +
                     " of their CPU time on another NUMA node than the trainer: receiving those "
                     "batches took " +
                     percentText(*numa.handoverCostRatio) +
                     " of the time more than batches from its own node.");
-  else if (workers > kOften && !numa.handoverCostRatio && load > kWorthSaying)
+  else if (workers > kMuchCpu && !numa.handoverCostRatio && load > kWorthSaying)
     lines.push_back("Workers spent " + percentText(workers) +
                     " of their CPU time on another NUMA node than the trainer, and moving batches "
                     "takes " +
                     percentText(load) + " of the time. How much the link between the nodes" +
                     compare);
-  if (trainer > kOften && copies > kWorthSaying)
+  if (trainer > kMuchCpu && copies > kWorthSaying)
     lines.push_back(
         "The trainer spent " + percentText(trainer) +
         " of its CPU time on another NUMA node than its device, and copies to it take " +

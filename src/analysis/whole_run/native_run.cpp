@@ -54,7 +54,7 @@ ThreadId mainThreadOf(const Trace& trace, const ProcessLife& process) {
   return {};
 }
 
-const ProcessLife* busiestProcess(const Trace& trace) {
+const ProcessLife* busiestOf(const Trace& trace) {
   const ProcessLife* best = nullptr;
   Nanos maximum{};
   for (const ProcessLife& process : trace.processes) {
@@ -374,7 +374,7 @@ TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules) {
   TrainerFacts facts;
   facts.windowBegin = trace.begin;
   facts.windowEnd = trace.end;
-  const ProcessLife* process = busiestProcess(trace);
+  const ProcessLife* process = busiestOf(trace);
   if (!process) return facts;
   const ThreadLife& thread = trace.thread(mainThreadOf(trace, *process));
   if (thread.slices.empty()) return facts;

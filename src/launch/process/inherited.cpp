@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <initializer_list>
 
 namespace stallprof {
 namespace {

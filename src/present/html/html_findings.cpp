@@ -9,7 +9,7 @@ namespace stallprof {
 namespace {
 
 // What a page can be read of; the JSON report has all.
-constexpr std::size_t kMaxUnfolded = 8, kMaxNamed = 40, kMaxEvidence = 8, kMaxAdvice = 4;
+constexpr std::size_t kMaxUnfolded = 8, kMaxFolded = 40, kMaxEvidence = 8, kMaxAdvice = 4;
 constexpr std::size_t kLongestText = 700, kLongestCode = 2000;
 
 std::string pathOf(const Finding& f, const char* field, const Analysis& a) {
@@ -291,7 +291,7 @@ void findingsSection(Html& html, const Analysis& a) {
     if (!row.minor && unfolded < kMaxUnfolded) {
       ++unfolded;
       finding(html, row, a, maximum);
-    } else if (++rest <= kMaxNamed) {
+    } else if (++rest <= kMaxFolded) {
       small.push_back(&row);
     }
   }

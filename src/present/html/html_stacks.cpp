@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxFunctions = 16;
 constexpr std::size_t kMaxNativeFunctions = 16;
-constexpr std::int64_t kFewSamples = 20;  // an interval of fewer is wider than what it says
+constexpr std::int64_t kMinFunctionSamples = 20;  // an interval of fewer is wider than what it says
 
 void functionRow(Html& html, const FunctionInfo& f, const std::string& path) {
   const auto row = html.open("tr");
@@ -38,7 +38,7 @@ void functions(Html& html, const Analysis& a) {
   std::size_t rows = 0;
   for (std::size_t i = 0; i < a.functions.size(); ++i) {
     const FunctionInfo& f = a.functions[i];
-    if (f.samples < kFewSamples || !f.hot.known() || rows++ >= kMaxFunctions) continue;
+    if (f.samples < kMinFunctionSamples || !f.hot.known() || rows++ >= kMaxFunctions) continue;
     functionRow(html, f, "functions." + std::to_string(i));
   }
 }

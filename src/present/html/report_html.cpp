@@ -22,7 +22,7 @@ void headOfPage(Html& html, const Analysis& a) {
   html.verbatim(reportStyle());
 }
 
-struct Place {
+struct Link {
   Literal id;
   const char* name;
   bool there;
@@ -30,19 +30,18 @@ struct Place {
 
 void navigation(Html& html, const Analysis& a, const Picture& picture) {
   const auto nav = html.open("nav", {{"aria-label", "sections"}});
-  for (const Place& place :
-       {Place{"#time", "Where time goes", true}, Place{"#findings", "What holds it back", true},
-        Place{"#steps", "Every step", !picture.strip.bars.empty()},
-        Place{"#lanes", "Two steps in full", picture.median.has_value()},
-        Place{"#resources", "Resources", !picture.panels.empty()},
-        Place{"#device", "GPU", a.device.has_value()},
-        Place{"#stacks", "Python code", !picture.flames.empty() || !a.functions.empty()},
-        Place{"#native", "Native code", a.native.has_value()},
-        Place{"#ceilings", "What if", !a.ceilings.empty()},
-        Place{"#tune", "Settings", a.tuned && !a.tuned->settings.empty()},
-        Place{"#epochs", "Epochs", !a.epochs.empty()},
-        Place{"#files", "Files", !picture.files.empty()},
-        Place{"#environment", "Environment", true}})
+  for (const Link& place :
+       {Link{"#time", "Where time goes", true}, Link{"#findings", "What holds it back", true},
+        Link{"#steps", "Every step", !picture.strip.bars.empty()},
+        Link{"#lanes", "Two steps in full", picture.median.has_value()},
+        Link{"#resources", "Resources", !picture.panels.empty()},
+        Link{"#device", "GPU", a.device.has_value()},
+        Link{"#stacks", "Python code", !picture.flames.empty() || !a.functions.empty()},
+        Link{"#native", "Native code", a.native.has_value()},
+        Link{"#ceilings", "What if", !a.ceilings.empty()},
+        Link{"#tune", "Settings", a.tuned && !a.tuned->settings.empty()},
+        Link{"#epochs", "Epochs", !a.epochs.empty()},
+        Link{"#files", "Files", !picture.files.empty()}, Link{"#environment", "Environment", true}})
     if (place.there) html.add("a", {{"href", std::string(place.id.view())}}, place.name);
 }
 

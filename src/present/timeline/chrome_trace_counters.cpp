@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMaxPoints = 1000;  // a series; a viewer has no more pixels across
 
-struct Series {
+struct CounterSeries {
   const TraceLane& lane;
   TraceSink& sink;
   std::uint64_t& written;
@@ -25,7 +25,7 @@ std::size_t strideOf(std::size_t rows, bool full) {
 // What grows, as a rate between samples: from one to the next it is taken as even.
 template <class P>
 void rates(const Table<P>& table, Nanos P::*counter, std::string_view name, std::size_t stride,
-           const Series& out) {
+           const CounterSeries& out) {
   const Timed<P>* last = nullptr;
   for (std::size_t i = 0; i < table.size(); i += stride) {
     const Timed<P>& row = table[i];
@@ -39,7 +39,7 @@ void rates(const Table<P>& table, Nanos P::*counter, std::string_view name, std:
   if (last != nullptr) out.point(name, "cores", last->at, 0);
 }
 
-void processSeries(const ProcessLife& process, bool full, const Series& out) {
+void processSeries(const ProcessLife& process, bool full, const CounterSeries& out) {
   const std::size_t stride = strideOf(process.usage.size(), full);
   rates(process.usage, &ProcessUsage::cpu, "CPU", stride, out);
   for (std::size_t i = 0; i < process.usage.size(); i += stride)
@@ -47,7 +47,7 @@ void processSeries(const ProcessLife& process, bool full, const Series& out) {
       out.point("RSS", "MB", row.at, static_cast<double>(row.data.residentBytes) * 1e-6);
 }
 
-void deviceSeries(const Trace& trace, StringId device, bool full, const Series& out) {
+void deviceSeries(const Trace& trace, StringId device, bool full, const CounterSeries& out) {
   std::vector<const Timed<DeviceUsage>*> rows;
   for (const auto& row : trace.deviceUsages)
     if (row.data.device == device) rows.push_back(&row);
@@ -71,7 +71,7 @@ std::uint64_t drawCounters(const Trace& trace, const TimelineLanes& lanes, bool 
     processSeries(trace.process(lanes.counted[i]), full, {lanes.processes[i], sink, written});
   for (std::size_t i = 0; i < lanes.devices.size(); ++i)
     deviceSeries(trace, lanes.devices[i], full, {lanes.deviceProcesses[i], sink, written});
-  const Series host{lanes.host, sink, written};
+  const CounterSeries host{lanes.host, sink, written};
   const std::size_t stride = strideOf(trace.host.size(), full);
   rates(trace.host, &HostUsage::busy, "CPU of the host", stride, host);
   rates(trace.host, &HostUsage::jobCpu, "CPU of the job", stride, host);

@@ -11,12 +11,12 @@
 namespace stallprof {
 namespace {
 
-struct Row {
+struct ComparedRow {
   const char* path;
   const char* label;
   const char* unit;  // of valueText
 };
-constexpr Row kRows[] = {
+constexpr ComparedRow kRows[] = {
     {"steps.time_ns.p50", "step time p50", "ns"},
     {"steps.time_ns.mean", "step time mean", "ns"},
     {"steps.time_ns.p95", "step time p95", "ns"},
@@ -63,7 +63,7 @@ std::string line(const std::string& label, const std::string& base, const std::s
 const std::vector<std::string>& comparedPaths() {
   static const std::vector<std::string> paths = [] {
     std::vector<std::string> out;
-    for (const Row& row : kRows) out.emplace_back(row.path);
+    for (const ComparedRow& row : kRows) out.emplace_back(row.path);
     return out;
   }();
   return paths;
@@ -78,7 +78,7 @@ std::string compareText(const Comparison& comparison, int width) {
   page.line(line("", "base", "head", "head / base", comparison.advisory() ? "" : "95 % interval"));
   for (const MetricComparison& m : comparison.metrics) {
     const auto row = std::find_if(std::begin(kRows), std::end(kRows),
-                                  [&](const Row& r) { return m.path == r.path; });
+                                  [&](const ComparedRow& r) { return m.path == r.path; });
     if (row == std::end(kRows)) continue;
     const bool share = std::string_view(row->unit) == "ratio";
     page.line(line(row->label, shown(m.base, row->unit), shown(m.head, row->unit),

@@ -12,12 +12,12 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kLongest = 4096;
-constexpr std::size_t kMaxRows = 15;  // of functions, of lines
+constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kMaxListed = 15;  // of functions, of lines
 
 // Inline code. A span of backticks one longer than any inside cannot be closed from inside.
 std::string code(std::string_view bytes) {
-  const std::string safe = escapeTerminal(bytes, kLongest);
+  const std::string safe = escapeTerminal(bytes, kLongestLine);
   std::size_t longest = 0, run = 0;
   for (const char c : safe) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
   const std::string fence(longest + 1, '`');
@@ -37,7 +37,7 @@ std::string block(const char* language, const std::string& text) {
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t to = std::min(text.find('\n', from), text.size());
     if (to > from || to < text.size())
-      body += escapeTerminal(text.substr(from, to - from), kLongest) + "\n";
+      body += escapeTerminal(text.substr(from, to - from), kLongestLine) + "\n";
     from = to + 1;
   }
   while (body.find(fence) != std::string::npos) fence += '`';
@@ -80,7 +80,7 @@ void findingSection(std::string& out, const Finding& f) {
   for (const Advice& a : f.advice) {
     out += "\n**" + escapeMarkdown(adviceText(a)) + "**\n";
     if (!a.diff.empty()) out += "\n" + block("diff", a.diff);
-    if (a.verifyCommand.size() > kLongest)  // a part of a command is another command
+    if (a.verifyCommand.size() > kLongestLine)  // a part of a command is another command
       out += "\nCheck: too long to show here, `stallprof report --format json` has it\n";
     else if (!a.verifyCommand.empty())
       out += "\nCheck:\n\n" + block("sh", a.verifyCommand);
@@ -152,7 +152,7 @@ void nativeTable(std::string& out, const Analysis& a) {
   out += "\n## Native code\n\nShares of " + nativeHead(*a.native) + ".\n\n";
   header(out, {"class", "function", "share", "under"});
   for (const NativeInfo::Function& f : a.native->functions) {
-    if (&f - a.native->functions.data() == kMaxRows) break;
+    if (&f - a.native->functions.data() == kMaxListed) break;
     cells(out, {f.className, codeCell(nameOf(f.leaf)), percentText(f.leaf.ratio),
                 f.below.known() ? codeCell(lineText(f.below)) : ""});
   }
@@ -190,8 +190,8 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   if (!a.breakdown.phase) out += std::string("\n") + kNotMeasuredText + "\n";
 
   deviceTable(out, a);
-  section(out, "Functions", functionLines(a, kMaxRows));
-  section(out, "Lines of the loop", loopLines(a, kMaxRows));
+  section(out, "Functions", functionLines(a, kMaxListed));
+  section(out, "Lines of the loop", loopLines(a, kMaxListed));
   nativeTable(out, a);
   findings(out, a);
   if (a.trainers.size() > 1) {

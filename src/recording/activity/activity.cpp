@@ -23,9 +23,9 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kOwnerCheck = std::chrono::seconds(1);
+constexpr Nanos kOwnerCheckEvery = std::chrono::seconds(1);
 // A process that begins to use a GPU takes longer than this to load its libraries.
-constexpr Nanos kSearchEvery = std::chrono::milliseconds(500);
+constexpr Nanos kAreaSearchEvery = std::chrono::milliseconds(500);
 constexpr std::size_t kControlPages = (kAreaControlBytes + 4095) / 4096 * 4096;
 static_assert(sizeof(stallprof_activity_header) == 4096);
 static_assert(sizeof(stallprof_activity_area) % 4096 == 0);
@@ -152,7 +152,7 @@ void SharedMemory::search() {
 void SharedMemory::drainAll(const Sink& sink, bool last) {
   if (sink.now >= nextSearch_) {
     search();
-    nextSearch_ = sink.now + kSearchEvery;
+    nextSearch_ = sink.now + kAreaSearchEvery;
   }
   budget_.tick(sink.now);
   std::vector<const ActivityProcess*> processes;
@@ -177,13 +177,13 @@ void SharedMemory::drainArea(std::size_t index, const Sink& sink, bool last) {
   if (owner == 0) return;
   if (!area.process) {
     area.process = std::make_unique<ActivityProcess>(since_, budget_);
-    area.nextOwnerCheck = sink.now + kOwnerCheck;
+    area.nextOwnerCheck = sink.now + kOwnerCheckEvery;
   }
   // Asked before anything is read: what a process wrote before it went is taken.
   bool gone = false;
   if (last || sink.now >= area.nextOwnerCheck) {
     gone = sink.identities.ownerGone(owner, loadShared(area.control->start_ticks));
-    area.nextOwnerCheck = sink.now + kOwnerCheck;
+    area.nextOwnerCheck = sink.now + kOwnerCheckEvery;
   }
   take(index, gone, last, sink);
   if (gone || last) end(index, sink);

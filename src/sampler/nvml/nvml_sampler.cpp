@@ -17,7 +17,7 @@ namespace {
 // After the command was let go: its own start must not meet ours in the driver. A job that needs a
 // GPU takes longer than this to load its libraries.
 constexpr Nanos kStartAfter = std::chrono::milliseconds(250);
-constexpr Nanos kPeriod = std::chrono::seconds(1);
+constexpr Nanos kDevicePeriod = std::chrono::seconds(1);
 // Loading the driver again takes some 2 s a device, where nothing keeps it loaded.
 constexpr Nanos kHang = std::chrono::seconds(20);
 
@@ -47,7 +47,7 @@ std::vector<std::string> nvmlLibraries(const std::string& root) {
 NvmlSampler::NvmlSampler(std::string root, const ProcessTree* tree)
     : root_(std::move(root)), tree_(tree), ownPids_(inFirstPidNamespace(root_)) {}
 
-Nanos NvmlSampler::period() const { return startAt_ < Nanos::zero() ? kStartAfter : kPeriod; }
+Nanos NvmlSampler::period() const { return startAt_ < Nanos::zero() ? kStartAfter : kDevicePeriod; }
 
 void NvmlSampler::start(Nanos now, EventOut& out) {
   if (startAt_ < Nanos::zero()) startAt_ = now + kStartAfter;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint8_t kSyscall[] = {0x0F, 0x05};
 constexpr std::uint8_t kMoveToEax = 0xB8;           // mov imm32, %eax
 constexpr std::uint8_t kClearEax[] = {0x31, 0xC0};  // xor %eax, %eax: read
-constexpr std::int32_t kNumbers = 1024;             // more is no system call
+constexpr std::int32_t kMaxNumbers = 1024;          // more is no system call
 constexpr std::size_t kMoveBytes = 1 + sizeof(std::int32_t);
 
 std::string nameOfCall(std::int32_t number) {
@@ -38,7 +38,7 @@ std::optional<std::int32_t> callBefore(std::span<const std::uint8_t> code) {
     if (code[at] != kMoveToEax || code.size() - at < kMoveBytes) continue;
     std::int32_t number = 0;
     std::memcpy(&number, code.data() + at + 1, sizeof number);
-    if (number >= 0 && number < kNumbers) return number;
+    if (number >= 0 && number < kMaxNumbers) return number;
   }
   return -1;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sampler/perf_rings/perf_ring.h"
+#include "sampler/proc/proc_file.h"
 
 namespace stallprof {
 namespace {

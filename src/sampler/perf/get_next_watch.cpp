@@ -38,10 +38,10 @@ constexpr std::size_t kStackBytes = 16384, kPage = 4096;
 constexpr std::size_t kWorkerBytes = 4096;
 // TensorFlow is imported some time after the start. Reading a process's maps takes 0.1 to 1 ms, and
 // a job may have hundreds: less and less often.
-constexpr Nanos kRecheck = std::chrono::seconds(5), kSlowest = std::chrono::seconds(40);
+constexpr Nanos kRecheck = std::chrono::seconds(5), kRarestCheck = std::chrono::seconds(40);
 // TensorFlow's pools have more threads than this that wait, PyTorch's workers fewer.
 constexpr std::size_t kMinThreads = 4;
-constexpr std::size_t kMaxProcesses = 1024, kMaxThreads = 16384, kMaxPlaces = 16;
+constexpr std::size_t kMaxWatched = 1024, kMaxThreads = 16384, kMaxPlaces = 16;
 // A place known to be outside is read again at every so many meetings: another call may
 // happen to wait at the same depth.
 constexpr unsigned kTrusted = 32;
@@ -175,7 +175,7 @@ GetNextWatch::~GetNextWatch() = default;
 void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
   if (process.threads.size() < kMinThreads) return;
   process.next = now + process.every;
-  process.every = std::min(process.every * 2, kSlowest);
+  process.every = std::min(process.every * 2, kRarestCheck);
   // While TensorFlow is being imported only some of it is there.
   found_ -= process.has();
   blind_ -= process.blind();
@@ -187,7 +187,7 @@ void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
 bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t tid,
                                  std::uint64_t stack, Nanos now) {
   if (stack == 0 || !isLive(root_)) return false;
-  if (processes_.size() >= kMaxProcesses && !processes_.contains(id)) processes_.clear();
+  if (processes_.size() >= kMaxWatched && !processes_.contains(id)) processes_.clear();
   auto& process = processes_[id];
   if (!process) process = std::make_unique<Process>();
   const bool known = process->code.known();

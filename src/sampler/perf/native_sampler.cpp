@@ -11,7 +11,6 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kSecond = std::chrono::seconds(1);
 // While nothing of the job runs; and at most, however slow the pace: a ring holds 500 ms of
 // samples. How often new threads are searched for, where each has an event of its own.
 constexpr Nanos kFollowEvery = std::chrono::milliseconds(50);
@@ -40,7 +39,7 @@ bool NativeSampler::open(pid_t command) {
 // As often as threads are sampled, together with which it is called: a sample then lies between
 // the two samples that may name its Python frame.
 Nanos NativeSampler::period() const {
-  if (!samples_.opened() || stopped_) return kSecond;
+  if (!samples_.opened() || stopped_) return kOneSecond;
   return std::min(drained_.empty() ? std::max(pace_, kCalm) : pace_, kLongest);
 }
 
@@ -73,7 +72,7 @@ void NativeSampler::sample(Nanos now, EventOut& out) {
   if (!samples_.opened()) return;
   drain(now, out, false);
   places_.flush(now, out, false);
-  if (now - second_ >= kSecond) eachSecond(now, out);
+  if (now - second_ >= kOneSecond) eachSecond(now, out);
 }
 
 void NativeSampler::finish(Nanos now, EventOut& out) {

@@ -36,8 +36,6 @@ constexpr std::size_t kMaxTasks = 256;
 constexpr Nanos kDrawEvery{1'000'000'000};
 // An ioctl that may interrupt another CPU, some 2 us, for each event: at most 250 a second.
 constexpr Nanos kEachDraw{4'000'000};
-// As in TaskEvents: a record may reach its ring this much after its time.
-constexpr Nanos kSettled{500'000};
 
 perf_event_attr describe(Nanos period, bool inherited, bool kernel, bool buildIds) {
   perf_event_attr attr{};

@@ -20,6 +20,9 @@ namespace stallprof {
 
 // Pid, tid and time: with sample_id_all they end every record but a sample.
 inline constexpr std::size_t kSampleId = 16;
+// A record may reach its ring this much after its time stamp; younger ones wait for the next drain,
+// so that the rings together are in order.
+inline constexpr Nanos kSettled{500'000};
 
 // A perf event of one CPU with the ring its records go to. The kernel writes, we read; a full ring
 // drops records and says how many in a later one. One thread at a time.

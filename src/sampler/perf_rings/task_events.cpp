@@ -17,11 +17,8 @@ namespace {
 
 // 64 pages hold about 4,500 records: 1,500 processes of one CPU between two drains 20 ms apart. An
 // ordinary user may lock 512 KiB a CPU (perf_event_mlock_kb); less is tried when that is used up.
-constexpr std::size_t kDataPages = 64;
-constexpr std::size_t kMinPages = 8;
-// A record may reach its ring this much after its time stamp; younger ones wait for the next drain,
-// so that the rings together are in order.
-constexpr Nanos kSettled{500'000};
+constexpr std::size_t kTaskPages = 64;
+constexpr std::size_t kMinTaskPages = 8;
 
 perf_event_attr describe() {
   perf_event_attr attr{};
@@ -79,7 +76,7 @@ struct Record {
 
 bool TaskEvents::openCpu(pid_t command, int cpu) {
   PerfRing ring;
-  if (!ring.open(describe(), command, cpu, kDataPages, kMinPages)) return false;
+  if (!ring.open(describe(), command, cpu, kTaskPages, kMinTaskPages)) return false;
   rings_.push_back(std::move(ring));
   return true;
 }

@@ -16,7 +16,7 @@ namespace stallprof {
 namespace {
 
 // A ring holds what a CPU does in 20 ms at 1,500 processes; a new one's first sample waits for it.
-constexpr Nanos kPeriod = std::chrono::milliseconds(20);
+constexpr Nanos kSearchPeriod = std::chrono::milliseconds(20);
 constexpr Nanos kCalmAfter = std::chrono::seconds(2), kCalmPeriod = std::chrono::milliseconds(50);
 constexpr Nanos kSlowestPeriod = std::chrono::milliseconds(200);
 constexpr Nanos kScanEvery = std::chrono::milliseconds(200);     // all of /proc
@@ -43,7 +43,7 @@ ProcessTree::ProcessTree(std::string root, pid_t rootPid)
 
 Nanos ProcessTree::period() const {
   const bool follow = follows();
-  if (!follow || now_ - lastEvent_ <= kCalmAfter) return kPeriod;
+  if (!follow || now_ - lastEvent_ <= kCalmAfter) return kSearchPeriod;
   return std::clamp(pace_, kCalmPeriod, kSlowestPeriod);
 }
 

@@ -12,8 +12,6 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kSecond = std::chrono::seconds(1);
-
 Nanos threadCpu() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -82,7 +80,7 @@ void PythonSampler::endRound(Nanos now, const Pace& pace, EventOut& out) {
     spent_ += threadCpu() - begin;
   }
   if (state_ != reported_) report(now, out);
-  if (now - second_ >= kSecond) eachSecond(now, out);
+  if (now - second_ >= kOneSecond) eachSecond(now, out);
 }
 
 void PythonSampler::report(Nanos now, EventOut& out) {

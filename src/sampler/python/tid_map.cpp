@@ -9,7 +9,7 @@
 namespace stallprof::python {
 namespace {
 
-constexpr std::size_t kMaxThreads = 8192;
+constexpr std::size_t kMaxMapped = 8192;
 
 // Of a status file, how many pid namespaces the task is in, and its number in the innermost.
 std::pair<std::size_t, std::uint32_t> innerNumber(const std::string& status) {
@@ -25,7 +25,7 @@ void TidMap::read(const std::string& root, std::uint32_t pid) {
   hostTids_.clear();
   if (same_) return;
   forEachNumber(processPath(root, pid, "task"), [&](std::uint32_t tid) {
-    if (hostTids_.size() < kMaxThreads)
+    if (hostTids_.size() < kMaxMapped)
       hostTids_[innerNumber(contentOf(threadPath(root, pid, tid, "status"), 8192)).second] = tid;
   });
 }

@@ -40,10 +40,10 @@ bool waitsForThreads(const StackLabel& label, bool stepless) {
 
 Nanos worked(const Observed& seen) { return seen.run + seen.queued + seen.extract; }
 
-class Finder {
+class ProducerFinder {
  public:
-  Finder(const Trace& trace, const StackLabels& labels, const TrainerTimeline& timeline,
-         Nanos begin, Nanos end)
+  ProducerFinder(const Trace& trace, const StackLabels& labels, const TrainerTimeline& timeline,
+                 Nanos begin, Nanos end)
       : trace_(trace), labels_(labels), timeline_(timeline), begin_(begin), end_(end) {
     found_.getNexts = GetNexts(trace, timeline.who.process);
   }
@@ -281,7 +281,7 @@ ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& w
 
 ProducerThreads findProducerThreads(const Trace& trace, const StackLabels& labels,
                                     const TrainerTimeline& timeline, Nanos begin, Nanos end) {
-  return Finder(trace, labels, timeline, begin, end).find();
+  return ProducerFinder(trace, labels, timeline, begin, end).find();
 }
 
 }  // namespace stallprof

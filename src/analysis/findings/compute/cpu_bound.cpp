@@ -2,8 +2,10 @@
 // compute.cpu_bound: the healthy answer where no device is known to be busy.
 #include <algorithm>
 
+#include "analysis/facts/source_lines.h"
 #include "analysis/findings/build.h"
 #include "analysis/findings/framework.h"
+#include "analysis/findings/loader_setting.h"
 #include "analysis/findings/torch_version.h"
 
 namespace stallprof {

@@ -16,10 +16,10 @@ double workersCores(const Evidence& e) {
   return e.workers() > 0 && e.perStep > 0 ? e.gains.demand().batchCpu / e.perStep : 0;
 }
 // What ranks of one job leave to each other, and its workers to the step.
-double coresLeft(const Evidence& e) {
+double coresForPools(const Evidence& e) {
   return std::max(1.0, e.run.cores / e.ranks - workersCores(e));
 }
-int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresLeft(e))); }
+int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresForPools(e))); }
 
 // The most of the window that as many threads as fit save, of spin loops that are `spins` of the
 // process's CPU: what the trainer's own thread loses now, spinning and queued, less the work of
@@ -73,7 +73,7 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const Maybe<PoolUse>& pool = e.run.pool;
   const bool stopped = e.run.throttledRatio.value_or(0) > kNotable;
   if (!pool || !(e.contended || stopped) || e.compute <= kNotable) return {};
-  if (pool->threads <= coresLeft(e)) return {};
+  if (pool->threads <= coresForPools(e)) return {};
   SampleSum all;
   all.samples = all.squares = pool->samples;
   const Share spins = shareOf(pool->spins, all);

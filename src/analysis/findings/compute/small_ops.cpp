@@ -52,7 +52,7 @@ bool fitsOne(std::string_view text, const std::array<std::string_view, N>& patte
 }
 
 // Samples of native code under one line of Python; those of which no line is known are one.
-struct LineSamples {
+struct OperatorSamples {
   double all = 0, machinery = 0;
   double support = 0;  // memory, and the interpreter
   StackId stack;
@@ -91,7 +91,7 @@ class Machinery {
   void take(const NativeSlice& native) {
     if (loads(native.stack)) return void(fetching_ += native.samples);
     const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
-    LineSamples& place = places_[{frame.function, frame.file, frame.line}];
+    OperatorSamples& place = places_[{frame.function, frame.file, frame.line}];
     place.stack = native.stack;
     all_ += native.samples;
     place.all += native.samples;
@@ -134,7 +134,7 @@ class Machinery {
     return at->second;
   }
 
-  void consider(const LineSamples& place) {
+  void consider(const OperatorSamples& place) {
     StackId user = place.stack;
     bool behind = false;
     for (; !user.none(); user = trace_.stack(user).caller) {
@@ -155,7 +155,7 @@ class Machinery {
   }
 
   const Trace& trace_;
-  std::map<std::tuple<StringId, StringId, std::uint32_t>, LineSamples> places_;
+  std::map<std::tuple<StringId, StringId, std::uint32_t>, OperatorSamples> places_;
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
   std::map<std::pair<StringId, StringId>, Use> uses_;
   std::map<StackId, bool> loads_;

@@ -7,7 +7,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kNoticed = 0.1;  // of the device's time
+constexpr double kMuchOfOthers = 0.1;  // of the device's time
 
 const AdviceDefinition kOwnDevice{
     "own_device",
@@ -22,7 +22,7 @@ const AdviceDefinition kOwnDevice{
 
 Maybe<Finding> gpuShared(const Evidence& e) {
   const DeviceGauge* g = e.device.gauge;
-  if (!e.device.seen || !g || g->othersRatio.value_or(0) <= kNoticed) return {};
+  if (!e.device.seen || !g || g->othersRatio.value_or(0) <= kMuchOfOthers) return {};
   const double others = *g->othersRatio;
   Finding f = deviceFinding(e, others, "Other processes use the device");
   f.confidence = std::min(f.confidence, Confidence::kMedium);

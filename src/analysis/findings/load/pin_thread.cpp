@@ -34,9 +34,9 @@ Maybe<Finding> pinThread(const Evidence& e) {
     addEvidence(f, "{} per batch", {bytesWord(bytes)});
   // The model has no stage for it: a quarter of the bytes leaves a quarter of its time, and the
   // wait ends where something else becomes the limit.
-  constexpr double kLeft = 0.25;
+  constexpr double kMinLeft = 0.25;
   const auto speedup = [&](double part) {
-    return 1 / std::max(kLeft, 1 - part * std::min(1.0, e.steadyWait()));
+    return 1 / std::max(kMinLeft, 1 - part * std::min(1.0, e.steadyWait()));
   };
   return withAdvice(f, {copyFewerBytes(assuming("half of the waiting is removed, at most all of it",
                                                 {speedup(0.5), speedup(0), speedup(1)}))});

@@ -23,7 +23,7 @@ constexpr std::string_view kForwardAlone =
 constexpr double kItsWork = 0.90;  // of the time of a program that is not seen to train
 constexpr double kMinStep = 0.02;  // of the time is left, whatever goes
 // Updates for each interval from eval() to train(), at least: with fewer a model may act in it.
-constexpr std::int64_t kUpdates = 4;
+constexpr std::int64_t kUpdatesBetween = 4;
 
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
@@ -79,7 +79,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }
   const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);
-  if (own.count * kUpdates > updates && updates > 0)
+  if (own.count * kUpdatesBetween > updates && updates > 0)
     f.confidence = std::min(f.confidence, Confidence::kMedium);
   // In most steps it is a part of the step (adversarial examples, pseudo-labels, a model that
   // acts).

@@ -11,9 +11,9 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kUpdates = 2;      // of a model in one step: a GAN has two
-constexpr double kFewIterations = 0.20;  // of all: those that samples cut or joined
-constexpr double kSameCount = 0.10;      // one loop, seen from two functions
+constexpr std::size_t kUpdatesOfStep = 2;  // of a model in one step: a GAN has two
+constexpr double kFewIterations = 0.20;    // of all: those that samples cut or joined
+constexpr double kSameCount = 0.10;        // one loop, seen from two functions
 constexpr double kFaster =
     3;  // lines that come back so often in an iteration are a loop of their own
 constexpr double kRival = 0.25, kBeside = 0.50;  // of a loop's time
@@ -51,8 +51,8 @@ class Chooser {
     return c.loop->iterations.size() >= kMinInferred && c.time() >= kMinTime * all_.seconds;
   }
 
-  // Few iterations have more than kUpdates updates, and not few have at least one: a short update
-  // falls between samples.
+  // Few iterations have more than kUpdatesOfStep updates, and not few have at least one: a short
+  // update falls between samples.
   [[nodiscard]] bool updatesOnce(const Candidate& c) const {
     if (!c.in->updates) return false;
     double some = 0, many = 0;
@@ -61,7 +61,7 @@ class Chooser {
           std::lower_bound(all_.updates.begin(), all_.updates.end(), iteration.begin);
       const auto last = std::lower_bound(first, all_.updates.end(), iteration.end);
       some += last != first;
-      many += static_cast<std::size_t>(last - first) > kUpdates;
+      many += static_cast<std::size_t>(last - first) > kUpdatesOfStep;
     }
     return some >= kFewIterations * c.count() && many <= kFewIterations * c.count();
   }
