@@ -31,6 +31,9 @@ constexpr double kFewOperators = 0.25;
 constexpr double kFewUnlocked = 0.10;  // of a function's running samples: operators let go for most
 constexpr double kHalf = 0.5;          // likewise, of a line above the model's: lists made tensors
 constexpr double kFewPlaced = 0.20;    // of a line's samples: they say nothing of its turn
+// Of a function's samples in a step, where its name says that it makes batches: a framework's call
+// in it is taken for the model, and what follows in it lies after that.
+constexpr double kSomeAfter = 0.25;
 constexpr double kInLongSteps = 0.95;  // of a function's samples
 constexpr double kRunsModel = 0.30;    // of a function's samples: a checkpoint, a table do not
 constexpr double kIdleLine = 0.80;     // of a line's samples: asleep, or waiting for others
@@ -98,7 +101,7 @@ class PhaseFinder {
     if (found == functions_.end() || !knowsModel()) return false;
     const OwnSamples& f = found->second;
     const bool data = reads(f) || (noModel(f) && fromSources(f)) || cutsArrays(f) ||
-                      (fetched_ && preparesData(f));
+                      (fetched_ && preparesData(f)) || isNamedForBatches(frame, f);
     if (f.model <= kNoModel * f.all && (data || feedsModel(frame, f))) return true;
     const OwnSamples line = lineOf(frame);
     const bool above = trace_.stack(frame).line < firstOfModel(found->first) && noModel(line);
@@ -202,6 +205,13 @@ class PhaseFinder {
   static bool cutsArrays(const OwnSamples& f) {
     const double known = f.data + f.arrays;
     return known >= kMinPhaseSamples && known >= kSomeArrays * f.all && inTurn(f);
+  }
+
+  // "get_batch", between a step and the model: whatever it calls to make tensors of its data.
+  [[nodiscard]] bool isNamedForBatches(StackId frame, const OwnSamples& f) const {
+    return f.update == 0 && f.framework <= kHalf * f.all && f.before >= kMinPhaseSamples &&
+           f.after <= kSomeAfter * (f.before + f.after) &&
+           namesBatches(trace_.text(trace_.stack(frame).function));
   }
 
   [[nodiscard]] Name nameOf(StackId frame) const {

@@ -52,6 +52,11 @@ bool isForOthers(Wait wait) {
   return wait == Wait::kSleep || wait == Wait::kChild || wait == Wait::kPipe;
 }
 
+bool hasWord(std::string_view function, std::span<const std::string_view> words) {
+  const std::vector<std::string> own = splitName(function);
+  return std::find_first_of(own.begin(), own.end(), words.begin(), words.end()) != own.end();
+}
+
 }  // namespace
 
 void OwnSamples::see(const Sample& sample) {
@@ -82,13 +87,16 @@ void OwnSamples::add(const OwnSamples& more) {
 }
 
 bool namesPlay(std::string_view function) {
-  constexpr std::string_view kWords[] = {"env",      "envs",    "environment", "rollout",
-                                         "rollouts", "collect", "episode",     "episodes",
-                                         "explore",  "play",    "trajectory",  "trajectories"};
-  const std::vector<std::string> words = splitName(function);
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-    return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
-  });
+  constexpr std::string_view kPlaying[] = {"env",      "envs",    "environment", "rollout",
+                                           "rollouts", "collect", "episode",     "episodes",
+                                           "explore",  "play",    "trajectory",  "trajectories"};
+  return hasWord(function, kPlaying);
+}
+
+bool namesBatches(std::string_view function) {
+  constexpr std::string_view kBatches[] = {"batch",   "batches", "minibatch",  "minibatches",
+                                           "collate", "augment", "preprocess", "tokenize"};
+  return hasWord(function, kBatches);
 }
 
 bool stepsEnvironment(std::string_view function, bool noModel) {
@@ -97,11 +105,7 @@ bool stepsEnvironment(std::string_view function, bool noModel) {
                                               "lion",  "momentum",  "scheduler", "adagrad", "lr"};
   const bool step = function.ends_with(".step");
   if (!step && !function.ends_with(".reset")) return false;
-  const std::vector<std::string> words = splitName(function);
-  const auto any = [&](std::span<const std::string_view> of) {
-    return std::find_first_of(words.begin(), words.end(), of.begin(), of.end()) != words.end();
-  };
-  return any(kOfClass) || (step && noModel && !any(kOptimizers));
+  return hasWord(function, kOfClass) || (step && noModel && !hasWord(function, kOptimizers));
 }
 
 }  // namespace stallprof

@@ -41,6 +41,9 @@ struct OwnSamples {
 // "Env.step", "collect_rollouts", "play_episode".
 [[nodiscard]] bool namesPlay(std::string_view function);
 
+// "get_batch", "Corpus.next_batch", "augment".
+[[nodiscard]] bool namesBatches(std::string_view function);
+
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
 // `noModel`: nothing of a model is in it. Then "Cart.step" of a program that trains is one, too,
 // unless it updates weights by hand.

@@ -146,6 +146,26 @@ TEST_CASE("what a framework calls, or calls one, makes no data by its place alon
   CHECK(near2(transformed(seen(10, 2, 9) + seen(30, 2, 10) + seen(50, 2, 13) + seen(70, 3, 4)), 0));
 }
 
+// main() calls it above the model: its own lines (22), and torch, which it makes tensors with (23).
+TEST_CASE("a function named for batches makes data, though it calls a framework for them") {
+  const auto named = [](const std::string& function, const std::string& samples) {
+    return transformed(samples, "",
+                       "0 stack stack=21 file=\"train.py\" function=\"main\" line=29\n"
+                       "0 stack stack=22 caller=21 file=\"train.py\" function=\"" +
+                           function +
+                           "\" line=70\n"
+                           "0 stack stack=23 caller=22 file=\"/u/site-packages/torch/_tensor.py\" "
+                           "function=\"Tensor.__iter__\" line=9\n");
+  };
+  const std::string made = seen(10, 5, 22, "released") + seen(60, 1, 23), model = seen(70, 3, 4);
+  CHECK(near2(named("get_batch", made + model), 0.7));
+  CHECK(near2(named("Corpus.nextBatch", made + model), 0.7));
+  CHECK(near2(named("forward", made + model), 0));  // it may be the model
+  // After the model: a loss.
+  CHECK(
+      near2(named("batch_loss", seen(10, 3, 4) + seen(40, 5, 22, "released") + seen(90, 1, 4)), 0));
+}
+
 TEST_CASE(
     "the step of an environment makes data, whatever its class is called; an update does not") {
   const auto ofClass = [](const std::string& name, const std::string& below) {

@@ -553,6 +553,22 @@ TEST_CASE("a step that waits for the lock which threads ahead of it hold is boun
   CHECK(a.verdict.boundBy == "transform");
 }
 
+TEST_CASE("operators that threads which make batches slow are found with less confidence") {
+  const auto confidence = [](const std::string& ends) {
+    std::string text = beside("waits", ends);
+    text.insert(
+        text.rfind("end\n"),
+        "45ms native thread=1 duration=1ms stack=1 file=\"/u/lib/libtorch_cpu.so\" samples=4 "
+        "function=\"torch::autograd::Engine::evaluate_function\"\n");
+    const Analysis a = analyze(test::traceOf(text));
+    const Finding* operators = test::find(a, "compute.small_ops");
+    REQUIRE(operators != nullptr);
+    return operators->confidence;
+  };
+  CHECK(confidence("Queue.put") == Confidence::kMedium);
+  CHECK(confidence("Queue.get") == Confidence::kHigh);
+}
+
 TEST_CASE(
     "a step that waits for the lock which a thread holds that makes nothing names its function") {
   const Analysis a = analyze(test::traceOf(beside("waits", "Queue.get")));

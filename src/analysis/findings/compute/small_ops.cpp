@@ -176,12 +176,15 @@ Maybe<Finding> smallOps(const Evidence& e) {
   if (ofWindow <= kNotable) return {};
   Finding f = overheadFinding(e, ofWindow, "The step consists of many tiny operators");
   if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);
-  if (e.device.estimated) f.confidence = std::min(f.confidence, Confidence::kMedium);
+  // Threads that make batches slow the same operators: without them there is less to save.
+  const bool shared = !e.trainer.threads.empty() && shareOfLock(e).low > kNotable;
+  if (e.device.estimated || shared) f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f,
               "{} of the training thread's CPU samples are in PyTorch's overhead per operator: "
               "dispatch, autograd, memory",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, machinery.samples());
+  if (shared) addEvidence(f, "threads that make batches share the GIL with it", {});
   if (!machinery.line().none()) {
     f.where = f.hot = lineOf(e.trace, machinery.line());
     addEvidence(f, "most operators are called at {}", {textWord(nameOf(f.where))});
@@ -202,7 +205,8 @@ extern const FindingDefinition kSmallOps(
      .rule =
          R"(over 30 % of the training thread's native samples outside of its loader (at the low end
   of a 90 % interval) are overhead. This is dispatch, shape checks, autograd's records and engine,
-  and memory and Python at lines with such operators.)",
+  and memory and Python at lines with such operators. Confidence is medium at most where the thread
+  waits for the GIL, which threads that make batches hold: they slow the same operators.)",
      .fixes = R"(- Operators on whole tensors instead of a loop over elements.
 - Read values once (tolist()), not one by one (item()).
 - torch.compile, foreach and fused optimizers; larger batches.)",

@@ -80,9 +80,7 @@ Finding threadsFinding(const Evidence& e, std::string title) {
   addWaitEvidence(f, e);
   const std::int64_t others = ofOthers(e);
   const auto own = static_cast<std::int64_t>(e.trainer.threads.size()) - others;
-  if (own > 0)
-    addEvidence(f, "made by {} of the training process that also do other work",
-                {countWord(own, "thread")});
+  if (own > 0) addEvidence(f, "made by {} of the training process", {countWord(own, "thread")});
   if (others > 0)
     addEvidence(f, "made by {} of processes that the program starts",
                 {countWord(others, "thread")});
