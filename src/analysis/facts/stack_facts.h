@@ -101,6 +101,10 @@ struct LoopLineSamples {
   PhaseSamples samples;
 };
 
+// Of the window: how much longer a thread ran than its samples say, where they get another weight.
+// A recorder that gets a core only when the thread gives it up misses short work between waits.
+inline constexpr double kMuchMissed = 0.10;
+
 struct StackFacts {
   // Making batches: the workers in their fetches, or the trainer in its own.
   PhaseSamples making, makingRunning, makingLocked, makingVague;  // all; on a CPU; blocked in
@@ -131,6 +135,7 @@ struct StackFacts {
   // Native samples of the threads that make batches: the kernel opens files for them, or reads.
   double openingFiles = 0, readingFiles = 0;
   double trainerTime = 0;                          // the weight of all samples of it, seconds
+  double trainerRan = 0;                           // of that: on a CPU, or ready to run
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
   double drawing = 0;    // of that: inside next(), in the samplers that draw a batch's indices
   double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent

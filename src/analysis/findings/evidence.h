@@ -47,8 +47,10 @@ struct Evidence {
   double external = 0;     // of the usable cores, by others and the hypervisor, where it cost
   int ranks = 1;      // of the job on this host: what one changes in its script, all of them change
   double shared = 0;  // the same, and by siblings
-  bool contended = false;     // the job lacked cores: few were idle, or its threads were queued
-  double unseen = 0;          // of the window: the recorder was not run, or had nowhere to write
+  bool contended = false;  // the job lacked cores: few were idle, or its threads were queued
+  double unseen = 0;       // of the window: the recorder was not run, or had nowhere to write
+  // Of the window: how much longer the trainer's thread ran, or was ready to, than its samples say.
+  double missed = 0;
   double beside = 0;          // of the usable cores, by the job outside the pipeline (RunFacts)
   double trainerBlocked = 1;  // of the window its thread neither ran nor was runnable
   bool trainerBlockedKnown = false;

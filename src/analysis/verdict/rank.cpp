@@ -11,6 +11,7 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kMinSteps = 20;                // below: no verdict
+constexpr double kHalfData = 0.50;                   // above, and a fix of the rest alone: likewise
 constexpr double kMuchData = 0.10;                   // above, and no fix of 5 %: no verdict
 constexpr double kLittleBeside = 0.10;               // of the window
 constexpr double kLittleBesideNative = 1.0 / 3;      // of what computes
@@ -240,6 +241,13 @@ bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings)
          findings[0].shareRatio >= e.unknownWait && isOfData(findings[0].phase);
 }
 
+// Of what takes most of the time, where that is data.
+bool fixesLargerPart(const Evidence& e, const std::vector<Finding>& findings) {
+  return forData(e) <= kHalfData || std::any_of(findings.begin(), findings.end(), [](auto& f) {
+           return phaseName(f) != "compute" && phaseName(f) != "periodic";
+         });
+}
+
 // Why no verdict may be given, if so.
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
@@ -259,7 +267,8 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
   const NoVerdict unclear{Why::kUnclear, 0, 0};
   // Much time for data that no one change shortens is not health: no verdict is better than "all is
   // well".
-  if (!anyFix && forData(e) > kMuchData) return NoVerdict{Why::kNoFix, forData(e), 0};
+  if (forData(e) > kMuchData && !(anyFix && fixesLargerPart(e, findings)))
+    return NoVerdict{Why::kNoFix, forData(e), 0};
   if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
   if (auto blind = blindStep(e); blind && !anyFix) return blind;
   // A model that misses the step time by more than 15 % misses something larger than this.

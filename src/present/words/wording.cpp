@@ -116,7 +116,7 @@ std::string noVerdictReason(const NoVerdict& reason) {
       return "other programs used more of the CPU than the first findings differ by";
     case NoVerdict::Why::kNoFix:
       return "data takes " + percentText(reason.value) +
-             " of the time, and no one change is predicted to gain 5 %";
+             " of the time, and no change to it is predicted to gain 5 %";
     case NoVerdict::Why::kUnclear:
       break;
   }

@@ -349,6 +349,32 @@ TEST_CASE("waiting that no rule explains is never called healthy") {
   }
 }
 
+TEST_CASE("where data takes most of the time, a fix of the rest alone is no verdict") {
+  const auto judged = [](double wait) {
+    Facts f = factsOf(
+        {.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1});
+    for (Step& s : f.trainer.steps) {
+      s.split.wait += ms(wait);
+      s.end += ms(wait);
+    }
+    f.trainer.split.wait += ms(wait) * 200;
+    f.trainer.windowEnd += ms(wait) * 200;
+    StackFacts& s = f.trainer.stacks;
+    for (int i = 0; i < 400; ++i) s.trainer.add(&f.trainer + i);
+    s.trainerTime = 400;
+    s.overheads[static_cast<std::size_t>(OverheadKind::kLogging)] = 60;
+    return f.judge();
+  };
+  const Judgement few = judged(0), much = judged(30);
+  for (const Judgement* j : {&few, &much}) {
+    REQUIRE(!j->findings.empty());
+    CHECK(j->findings[0].id == "periodic.logging");
+  }
+  CHECK(!few.verdict.withheld);
+  REQUIRE(much.verdict.withheld);
+  CHECK(much.verdict.withheld->why == NoVerdict::Why::kNoFix);
+}
+
 TEST_CASE("a compute ceiling that has the loop's own data in it is not shown") {
   Facts f = factsOf(Training{.workers = 0, .compute = 4, .waitTransform = 6});
   const auto ceiling = [&] {

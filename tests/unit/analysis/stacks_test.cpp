@@ -221,6 +221,36 @@ TEST_CASE("own Python counts only with the lock held and no library's Python bel
   CHECK(!test::find(withGil("unknown"), "compute.python_overhead"));
 }
 
+TEST_CASE("samples that miss the thread's work in a loop without a loader leave low confidence") {
+  // Of 100 ms two samples in ten find it running; it ran for `ran` ms.
+  const auto of = [](int ran) {
+    return analyze(test::traceOf(
+        test::kTrainer + "0 stack stack=1 file=\"train.py\" function=\"main\" line=20\n" +
+        "repeat 200 every 100ms\n"
+        "0ms slice thread=1 duration=80ms run=" +
+        std::to_string(ran - 20) +
+        "ms samples=8 wait=socket\n"
+        "10ms stack_slice thread=1 duration=70ms samples=8 stack=1 gil=released\n"
+        "80ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n"
+        "90ms stack_slice thread=1 duration=10ms samples=2 stack=1 gil=holds\n"
+        "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  };
+  const auto said = [](const Analysis& a) {
+    return std::any_of(a.caveats.begin(), a.caveats.end(), [](const std::string& c) {
+      return c.find("by its samples 20 %") != std::string::npos;
+    });
+  };
+  const Analysis missed = of(50), found = of(25);
+  CHECK(said(missed));
+  // It reads for half of the time, not for the 80 % of the samples that find it so.
+  REQUIRE(missed.breakdown.phase.has_value());
+  CHECK(near(missed.breakdown.phase->extract, 0.5, 0.01));
+  CHECK(near(found.breakdown.phase->extract, 0.8, 0.01));
+  CHECK_FALSE(said(found));
+  for (const Finding& f : missed.findings) CHECK(f.confidence == Confidence::kLow);
+  REQUIRE_FALSE(found.findings.empty());
+}
+
 TEST_CASE("threads that take turns at the lock are found, one thread that waits a little is not") {
   const std::string second = "0 thread thread=2 process=1 tid=101\n";
   const auto waits = [&](int waiting) {

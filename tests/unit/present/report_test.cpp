@@ -217,7 +217,7 @@ TEST_CASE("no verdict comes with its reason") {
               "No verdict: other programs used more of the CPU"));
   CHECK(shows({NoVerdict::Why::kUnexplained, 0.23, 0.15}, "23 % of the time is unexplained"));
   CHECK(shows({NoVerdict::Why::kNoFix, 0.14, 0},
-              "data takes 14 % of the time, and no one change is predicted to gain 5 %"));
+              "data takes 14 % of the time, and no change to it is predicted to gain 5 %"));
   a.verdict.withheld = NoVerdict{NoVerdict::Why::kFewSteps, 19, 20};
   CHECK(contains(reportHtml(a, {}), "Because there are 19 steps, and 20 are needed."));
   CHECK(shows({NoVerdict::Why::kUnclear, 0, 0}, "the evidence does not identify one cause"));

@@ -5,6 +5,7 @@
 
 #include "analysis/blame/samples/lock_samples.h"
 #include "analysis/facts/hook_parts.h"
+#include "analysis/facts/observed.h"
 #include "classify/own_rules.h"
 
 namespace stallprof {
@@ -78,6 +79,7 @@ TrainerSamples::TrainerSamples(const Trace& trace, const StackLabels& labels,
     releases_.emplace(trace, labels, thread, within.begin, within.end);
   // A loader's fetches are exact, and an optimizer's steps order samples in time.
   if (!timeline.fetches.empty()) return;
+  weigh(thread, within);
   shown_ = LoopLines(trace, labels, thread, within.begin, within.end);
   if (timeline.updates.empty()) lines_ = shown_;
 }
@@ -166,11 +168,34 @@ Phase TrainerSamples::phaseInStep(const StackLabel& label, const Sample& sample,
   return asks && phase == Phase::kCompute ? Phase::kUnknown : phase;
 }
 
+void TrainerSamples::weigh(const ThreadLife& thread, const Interval& within) {
+  constexpr int kMinRunning = 5;  // samples: fewer do not say what it ran
+  double running = 0, all = 0;
+  int found = 0;
+  eachSample(trace_, thread, within.begin, within.end, [&](const Sample& sample) {
+    all += seconds(sample.weight);
+    if (sample.wait != Wait::kRunning) return;
+    running += seconds(sample.weight);
+    ++found;
+  });
+  if (found < kMinRunning || running >= all) return;
+  const Observed seen = observe(thread, within);
+  const double exact = std::min(1.0, fractionOf(seen.run + seen.queued, within.length()));
+  const double sampled = running / all;
+  if (exact - sampled <= kMuchMissed) return;
+  ran_ = exact / sampled;
+  idle_ = (1 - exact) / (1 - sampled);
+}
+
+double TrainerSamples::secondsOf(const Sample& sample) const {
+  return seconds(sample.weight) * (sample.wait == Wait::kRunning ? ran_ : idle_);
+}
+
 void TrainerSamples::count(const StackLabel& label, const Place& place, const Sample& sample,
                            const Seen& seen) {
   const OverheadKind overhead = seen.what.overhead;
   const bool warmUp = overhead == OverheadKind::kCompilation && sample.at < warm_;
-  const double weight = seconds(sample.weight);
+  const double weight = secondsOf(sample);
   if (place.open() && overhead != OverheadKind::kGc && !warmUp)
     facts_.overheads[static_cast<std::size_t>(overhead)] += weight;
   if (place.step) {
@@ -211,7 +236,7 @@ void TrainerSamples::countLine(Phase phase, const Sample& sample) {
   if (frame.none()) return;
   LoopLineSamples& line = ofLine_[trace_.stack(frame).line];
   if (line.frame.none()) line.frame = frame;
-  line.samples.add(phase, sample.stack, seconds(sample.weight));
+  line.samples.add(phase, sample.stack, secondsOf(sample));
 }
 
 void TrainerSamples::countStep(const StackLabel& label, const Sample& sample, bool fetches) {

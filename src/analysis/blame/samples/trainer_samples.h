@@ -41,6 +41,11 @@ class TrainerSamples {
                             SampleLabel what);
   [[nodiscard]] Phase phaseInStep(const StackLabel& label, const Sample& sample, bool unclear,
                                   SampleLabel& what);
+  // The seconds that a sample stands for.
+  [[nodiscard]] double secondsOf(const Sample& sample) const;
+  // Where no fetch is exact, and samples miss much of the time that the thread ran by the kernel's
+  // clock: those that find it running then stand for that time, the others for the rest.
+  void weigh(const ThreadLife& thread, const Interval& within);
   void count(const StackLabel& label, const Place& place, const Sample& sample, const Seen& seen);
   void countCompilation(const SampleLabel& what, const Sample& sample);
   void countPrediction(const SampleLabel& what, const Sample& sample);
@@ -65,6 +70,7 @@ class TrainerSamples {
   std::map<std::uint32_t, LoopLineSamples> ofLine_;
   RankWaits ranks_;
   const bool stepless_;
+  double ran_ = 1, idle_ = 1;  // weights of samples that find the thread running, and of others
   const Nanos warm_;   // without steps: what is compiled until then is so for the first time
   const bool unseen_;  // fetches, if there are any: what is blocked in a step may wait for a batch
   bool compiling_ = false, predicting_ = false;  // the last sample is
