@@ -79,8 +79,7 @@ void numberRanks(std::vector<Finding>& findings) {
 bool rivals(const Finding& a, const Finding& b) { return surelyFixed(a) == surelyFixed(b); }
 
 // What other programs of the host do is the run's own problem from a quarter of its time on;
-// without steps it never says what the time itself is for.
-// `stepless`: of a run without steps, where nothing about the host says what the time is for.
+// without steps (`stepless`) it never says what the time itself is for.
 bool isCaveat(const Finding& f, bool stepless) {
   const FindingDefinition* definition = findingDefinition(f.id);
   return definition && definition->byOthers && (f.shareRatio < kOthersCount || stepless);
@@ -142,6 +141,8 @@ bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
 double forData(const Evidence& e) {
   return e.device.timeline && e.device.bound() ? 0 : e.wait + e.ownLoad;
 }
+
+bool isOfRest(const Finding& f) { return phaseName(f) == "compute" || phaseName(f) == "periodic"; }
 
 // One of two findings is shown as a part of the other: whichever is first, it is the same cause.
 bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
@@ -218,9 +219,7 @@ bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
   const double little = e.trainer.native.seen ? kLittleBesideNative * e.compute : kLittleBeside;
   return e.trainer.steps.empty() && e.phaseOfHalf() == "compute" &&
          std::none_of(findings.begin(), findings.end(), [&](const Finding& f) {
-           const std::string phase = phaseName(f);
-           return worthIt(f) && phase != "host" &&
-                  (phase == "compute" || phase == "periodic" || gainOf(f) > little);
+           return worthIt(f) && phaseName(f) != "host" && (isOfRest(f) || gainOf(f) > little);
          });
 }
 
@@ -239,13 +238,6 @@ bool clearInLoop(const Evidence& e, const Finding& first) {
 bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
   return e.other <= kMaxUnexplained && !findings.empty() && surelyFixed(findings[0]) &&
          findings[0].shareRatio >= e.unknownWait && isOfData(findings[0].phase);
-}
-
-// Of what takes most of the time, where that is data.
-bool fixesLargerPart(const Evidence& e, const std::vector<Finding>& findings) {
-  return forData(e) <= kHalfData || std::any_of(findings.begin(), findings.end(), [](auto& f) {
-           return phaseName(f) != "compute" && phaseName(f) != "periodic";
-         });
 }
 
 // Why no verdict may be given, if so.
@@ -267,8 +259,9 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
   const NoVerdict unclear{Why::kUnclear, 0, 0};
   // Much time for data that no one change shortens is not health: no verdict is better than "all is
   // well".
-  if (forData(e) > kMuchData && !(anyFix && fixesLargerPart(e, findings)))
-    return NoVerdict{Why::kNoFix, forData(e), 0};
+  const bool ofRest =
+      forData(e) > kHalfData && std::all_of(findings.begin(), findings.end(), isOfRest);
+  if (forData(e) > kMuchData && (!anyFix || ofRest)) return NoVerdict{Why::kNoFix, forData(e), 0};
   if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
   if (auto blind = blindStep(e); blind && !anyFix) return blind;
   // A model that misses the step time by more than 15 % misses something larger than this.

@@ -326,21 +326,22 @@ TEST_CASE("what was checked and found fine is listed with its number") {
   }));
 }
 
+// Idle workers, a trainer that waits all the same, `more` ms a step: nothing here can say why.
+static Facts waiting(double more) {
+  Facts f = factsOf(
+      {.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1});
+  for (Step& s : f.trainer.steps) {
+    s.split.wait += ms(more);
+    s.end += ms(more);
+  }
+  f.trainer.split.wait += ms(more) * 200;
+  f.trainer.windowEnd += ms(more) * 200;
+  return f;
+}
+
 TEST_CASE("waiting that no rule explains is never called healthy") {
-  // idle workers, a trainer that waits all the same: nothing here can say why
-  const auto waiting = [](double more) {
-    Facts f = factsOf(
-        {.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1});
-    for (Step& s : f.trainer.steps) {
-      s.split.wait += ms(more);
-      s.end += ms(more);
-    }
-    f.trainer.split.wait += ms(more) * 200;
-    f.trainer.windowEnd += ms(more) * 200;
-    return f.judge();
-  };
   for (const double more : {1.0, 4.0}) {
-    const Judgement j = waiting(more);
+    const Judgement j = waiting(more).judge();
     CHECK(j.verdict.healthy != Maybe<bool>(true));
     CHECK(j.verdict.boundBy == "unknown");
     CHECK(j.verdict.confidence == Confidence::kLow);
@@ -350,15 +351,8 @@ TEST_CASE("waiting that no rule explains is never called healthy") {
 }
 
 TEST_CASE("where data takes most of the time, a fix of the rest alone is no verdict") {
-  const auto judged = [](double wait) {
-    Facts f = factsOf(
-        {.workers = 4, .waitExtract = 0.4, .waitTransform = 0.4, .waitLoad = 0, .batchCpu = 1});
-    for (Step& s : f.trainer.steps) {
-      s.split.wait += ms(wait);
-      s.end += ms(wait);
-    }
-    f.trainer.split.wait += ms(wait) * 200;
-    f.trainer.windowEnd += ms(wait) * 200;
+  const auto judged = [](double more) {
+    Facts f = waiting(more);
     StackFacts& s = f.trainer.stacks;
     for (int i = 0; i < 400; ++i) s.trainer.add(&f.trainer + i);
     s.trainerTime = 400;
