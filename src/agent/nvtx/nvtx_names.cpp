@@ -32,8 +32,13 @@ std::atomic<std::uint32_t> categoryCount;
 constinit NvtxDomain otherDomain{"(other)"};
 constinit NvtxString otherString{"(other)"};
 
-// Names are given seldom; no call is made under it.
+// Names are given seldom; no call is made under it. A child that is forked meanwhile has some pages
+// from before a name was given and others from after: a count may be there, and the text not.
 std::atomic<std::uint32_t> heldBy;
+
+bool isText(const char* known, const char* text, std::size_t length) {
+  return known != nullptr && strncmp(known, text, length) == 0 && known[length] == 0;
+}
 
 const char* keepText(const char* text, std::size_t length) {
   if (length + 1 > kTexts - textsUsed) return nullptr;
@@ -52,8 +57,7 @@ std::uint32_t placeOf(const char* text, std::size_t length) {
     hash = (hash ^ static_cast<unsigned char>(text[i])) * 16777619u;
   for (std::uint32_t place = hash % kTableSize;; place = (place + 1) % kTableSize) {
     if (stringAt[place] == 0) return place;
-    const char* known = strings[stringAt[place] - 1].text;
-    if (strncmp(known, text, length) == 0 && known[length] == 0) return place;
+    if (isText(strings[stringAt[place] - 1].text, text, length)) return place;
   }
 }
 
@@ -92,7 +96,7 @@ NvtxDomain* domainOf(const char* name) {
   if (name == nullptr) name = "";
   const Lock lock(heldBy);
   for (std::uint32_t i = 0; i < domainCount; ++i)
-    if (strncmp(domains[i].name, name, kRangeNameBytes - 1) == 0) return &domains[i];
+    if (isText(domains[i].name, name, lengthOf(name))) return &domains[i];
   const char* kept = domainCount < kDomains ? keepText(name, lengthOf(name)) : nullptr;
   if (kept == nullptr) return &otherDomain;
   domains[domainCount].name = kept;
