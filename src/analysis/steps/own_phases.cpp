@@ -207,11 +207,13 @@ class PhaseFinder {
     return known >= kMinPhaseSamples && known >= kSomeArrays * f.all && inTurn(f);
   }
 
-  // "get_batch", between a step and the model: whatever it calls to make tensors of its data.
+  // "get_batch", wherever it lies: the next batch may be made before backward. "augment", between a
+  // step and the model. Whatever they call to make tensors of their data.
   [[nodiscard]] bool isNamedForBatches(StackId frame, const OwnSamples& f) const {
-    return f.update == 0 && f.framework <= kHalf * f.all && f.before >= kMinPhaseSamples &&
-           f.after <= kSomeAfter * (f.before + f.after) &&
-           namesBatches(trace_.text(trace_.stack(frame).function));
+    if (f.update > 0 || f.framework > kHalf * f.all || f.all < kMinPhaseSamples) return false;
+    const std::string_view function = trace_.text(trace_.stack(frame).function);
+    const bool ahead = f.before >= kMinPhaseSamples && f.after <= kSomeAfter * (f.before + f.after);
+    return fetchesBatches(function) || (ahead && namesBatches(function));
   }
 
   [[nodiscard]] Name nameOf(StackId frame) const {

@@ -27,8 +27,8 @@ namespace stallprof {
 //    without, above the line at which the model first runs (which decides alone where samples are
 //    too far apart to place them between steps), and what is called at that line before the model.
 //    Or
-//  - their name says that they make batches, and they lie between a step and the model, half of
-//    their samples in a framework at most: it makes tensors of data, too. Or
+//  - their name says that they get batches, or that they make them and they lie between a step and
+//    the model; half of their samples in a framework at most: it makes tensors of data, too. Or
 //  - they step or reset an environment, by the class and the name that they have; or are a method
 //    `step` with nothing of a model in it, of a class that is no optimizer by its name.
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of

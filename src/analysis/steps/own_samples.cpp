@@ -93,6 +93,12 @@ bool namesPlay(std::string_view function) {
   return hasWord(function, kPlaying);
 }
 
+bool fetchesBatches(std::string_view function) {
+  constexpr std::string_view kBatch[] = {"batch", "batches", "minibatch", "minibatches"};
+  constexpr std::string_view kFetching[] = {"get", "next", "load", "make", "read", "fetch"};
+  return hasWord(function, kBatch) && hasWord(function, kFetching);
+}
+
 bool namesBatches(std::string_view function) {
   constexpr std::string_view kBatches[] = {"batch",   "batches", "minibatch",  "minibatches",
                                            "collate", "augment", "preprocess", "tokenize"};

@@ -41,7 +41,9 @@ struct OwnSamples {
 // "Env.step", "collect_rollouts", "play_episode".
 [[nodiscard]] bool namesPlay(std::string_view function);
 
-// "get_batch", "Corpus.next_batch", "augment".
+// "get_batch", "Corpus.next_batch".
+[[nodiscard]] bool fetchesBatches(std::string_view function);
+// "batch_of", "augment": it may as well be for what is done with a batch.
 [[nodiscard]] bool namesBatches(std::string_view function);
 
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
