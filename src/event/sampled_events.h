@@ -21,7 +21,7 @@ inline constexpr std::string_view kInGetNext = "tf.data get-next";
 // from before its sample.
 struct ThreadSlice {
   ThreadId thread;
-  Wait wait = Wait::kUnknown;  // here and not below: a long run holds a million of these
+  Wait wait = Wait::kUnknown;  // before the durations: no gap, in a million of these
   Nanos duration{}, run{}, queued{};
   StringId what;  // file path, futex or syscall name, wchan; none when not resolved
   std::uint32_t samples = 1;

@@ -32,8 +32,8 @@ std::atomic<std::uint32_t> categoryCount;
 constinit NvtxDomain otherDomain{"(other)"};
 constinit NvtxString otherString{"(other)"};
 
-// Names are given seldom; no call is made under it. A child that is forked meanwhile has some pages
-// from before a name was given and others from after: a count may be there, and the text not.
+// Names are given seldom; no call is made under it. fork() copies pages one by one while other
+// threads go on: in a child a count may include a name whose text is not there.
 std::atomic<std::uint32_t> heldBy;
 
 bool isText(const char* known, const char* text, std::size_t length) {
@@ -94,10 +94,11 @@ char* putUtf8(char* to, std::uint32_t c) {
 
 NvtxDomain* domainOf(const char* name) {
   if (name == nullptr) name = "";
+  const std::size_t length = lengthOf(name);
   const Lock lock(heldBy);
   for (std::uint32_t i = 0; i < domainCount; ++i)
-    if (isText(domains[i].name, name, lengthOf(name))) return &domains[i];
-  const char* kept = domainCount < kDomains ? keepText(name, lengthOf(name)) : nullptr;
+    if (isText(domains[i].name, name, length)) return &domains[i];
+  const char* kept = domainCount < kDomains ? keepText(name, length) : nullptr;
   if (kept == nullptr) return &otherDomain;
   domains[domainCount].name = kept;
   return &domains[domainCount++];
@@ -136,7 +137,8 @@ void categoryName(const NvtxDomain* domain, std::uint32_t category, char (&name)
   if (category == 0) return;
   // The latest first: a category can be renamed.
   for (std::uint32_t i = categoryCount.load(std::memory_order_acquire); i-- != 0;)
-    if (categories[i].domain == domain && categories[i].number == category)
+    if (categories[i].domain == domain && categories[i].number == category &&
+        categories[i].name != nullptr)
       return void(text << categories[i].name);
   text << static_cast<std::int64_t>(category);
 }

@@ -101,7 +101,7 @@ struct LoopLineSamples {
   PhaseSamples samples;
 };
 
-// Of the window: how much longer a thread ran than its samples say, where they get another weight.
+// Of the window: how much longer a thread ran than its samples say, where these get other weights.
 // A recorder that gets a core only when the thread gives it up misses short work between waits.
 inline constexpr double kMuchMissed = 0.10;
 
@@ -134,8 +134,10 @@ struct StackFacts {
   std::vector<FunctionSamples> lockHolders;  // of the last, most samples first
   // Native samples of the threads that make batches: the kernel opens files for them, or reads.
   double openingFiles = 0, readingFiles = 0;
-  double trainerTime = 0;                          // the weight of all samples of it, seconds
-  double trainerRan = 0;                           // of that: on a CPU, or ready to run
+  double trainerTime = 0;  // the weight of all samples of it, seconds
+  // Where no fetch is timed: the seconds of that in which it ran or was ready to, by the kernel's
+  // clock and by its samples.
+  double ranByClock = 0, ranBySamples = 0;
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
   double drawing = 0;    // of that: inside next(), in the samplers that draw a batch's indices
   double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent

@@ -147,9 +147,10 @@ void addShares(Evidence& e) {
   const Nanos cpu = t.cpu > Nanos{} ? t.cpu : t.processCpu;
   e.trainerBlockedKnown = cpu > Nanos{};
   e.trainerBlocked = std::max(0.0, 1 - share(cpu) - e.starved);
-  // Beside a loader that the hook knows, waits are exact.
-  if (t.cpu > Nanos{} && !e.loader && !t.native.seen && s.trainerTime > 0)
-    e.missed = std::max(0.0, 1 - e.trainerBlocked - s.trainerRan / s.trainerTime);
+  if (s.trainerTime > 0) {
+    e.ranByClock = s.ranByClock / s.trainerTime;
+    e.ranBySamples = s.ranBySamples / s.trainerTime;
+  }
   e.evaluation = std::min(e.periodic, evaluationSeconds(e.trace, t) / e.window);
   e.checkpoint = std::min(e.periodic, checkpointSeconds(e.trace, t) / e.window);
 }
@@ -292,7 +293,7 @@ Confidence highestConfidence(const Evidence& e) {
   if (stepless && e.trainer.stacks.trainer.samples < kManySamples) return Confidence::kLow;
   const HookParts parts = missingParts(e.trace, e.trainer);
   if (parts.stepsUnclear()) return Confidence::kLow;
-  if (e.missed > kMuchMissed) return Confidence::kLow;
+  if (e.missesWork()) return Confidence::kLow;
   // Samples are of the rest of the window alone.
   if (e.unseen > kMuchUnseen) return Confidence::kLow;
   // A wait may be hidden behind the device's work.

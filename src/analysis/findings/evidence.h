@@ -49,8 +49,10 @@ struct Evidence {
   double shared = 0;  // the same, and by siblings
   bool contended = false;  // the job lacked cores: few were idle, or its threads were queued
   double unseen = 0;       // of the window: the recorder was not run, or had nowhere to write
-  // Of the window: how much longer the trainer's thread ran, or was ready to, than its samples say.
-  double missed = 0;
+  // Of the window: what the trainer's thread ran, or was ready to, by the kernel's clock and by its
+  // samples. Both 0 where fetches are timed.
+  double ranByClock = 0, ranBySamples = 0;
+  [[nodiscard]] bool missesWork() const { return ranByClock - ranBySamples > kMuchMissed; }
   double beside = 0;          // of the usable cores, by the job outside the pipeline (RunFacts)
   double trainerBlocked = 1;  // of the window its thread neither ran nor was runnable
   bool trainerBlockedKnown = false;

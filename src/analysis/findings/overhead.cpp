@@ -8,6 +8,8 @@
 namespace stallprof {
 namespace {
 
+constexpr double kMainHolder = 0.5;  // of the time that other threads hold the lock
+
 // Of the present step: what one takes, however little the trainer does in it itself. Its workers
 // make a batch a step (utilization law: by so many workers none takes less than one's demand over
 // their number), and a device's work, what it waits for others' data, copies and collectives, is
@@ -67,8 +69,13 @@ Share shareOfLock(const Evidence& e) {
   return counted.value > sampled.value ? counted : sampled;
 }
 
+bool producersHoldLock(const Evidence& e) {
+  const StackFacts& s = e.trainer.stacks;
+  return !e.trainer.threads.empty() && s.lockProducers > kMainHolder * s.lockBeside &&
+         shareOfLock(e).low > kNotable;
+}
+
 bool lockHeldByOthers(const Evidence& e) {
-  constexpr double kMainHolder = 0.5;
   const StackFacts& s = e.trainer.stacks;
   return s.lockOthers > 0 && s.lockOthers >= kMainHolder * s.lockBeside;
 }

@@ -22,6 +22,9 @@ namespace stallprof {
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
 // In which it waits for the interpreter's lock, in steps and in fetches of its own.
 [[nodiscard]] Share shareOfLock(const Evidence& e);
+// It waits for the lock for a part worth naming, which threads that make batches hold for most of
+// the time that others do.
+[[nodiscard]] bool producersHoldLock(const Evidence& e);
 // Threads that neither make batches nor hand them over hold most of what is held beside it.
 [[nodiscard]] bool lockHeldByOthers(const Evidence& e);
 

@@ -52,6 +52,8 @@ bool isForOthers(Wait wait) {
   return wait == Wait::kSleep || wait == Wait::kChild || wait == Wait::kPipe;
 }
 
+constexpr std::string_view kBatch[] = {"batch", "batches", "minibatch", "minibatches"};
+
 bool hasWord(std::string_view function, std::span<const std::string_view> words) {
   const std::vector<std::string> own = splitName(function);
   return std::find_first_of(own.begin(), own.end(), words.begin(), words.end()) != own.end();
@@ -94,15 +96,13 @@ bool namesPlay(std::string_view function) {
 }
 
 bool fetchesBatches(std::string_view function) {
-  constexpr std::string_view kBatch[] = {"batch", "batches", "minibatch", "minibatches"};
   constexpr std::string_view kFetching[] = {"get", "next", "load", "make", "read", "fetch"};
   return hasWord(function, kBatch) && hasWord(function, kFetching);
 }
 
 bool namesBatches(std::string_view function) {
-  constexpr std::string_view kBatches[] = {"batch",   "batches", "minibatch",  "minibatches",
-                                           "collate", "augment", "preprocess", "tokenize"};
-  return hasWord(function, kBatches);
+  constexpr std::string_view kPreparing[] = {"collate", "augment", "preprocess", "tokenize"};
+  return hasWord(function, kBatch) || hasWord(function, kPreparing);
 }
 
 bool stepsEnvironment(std::string_view function, bool noModel) {

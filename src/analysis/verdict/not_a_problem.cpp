@@ -129,10 +129,9 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
   if (e.unseen > kWorthSaying)
     lines.push_back("The recorder did not run, or could not write, for " + percentText(e.unseen) +
                     " of the time. Samples cover only the rest.");
-  if (e.missed > kMuchMissed)
-    lines.push_back("The training thread ran, or was ready to run, " +
-                    percentText(1 - e.trainerBlocked) + " of the time, by its samples " +
-                    percentText(1 - e.trainerBlocked - e.missed) +
+  if (e.missesWork())
+    lines.push_back("The training thread ran, or was ready to run, " + percentText(e.ranByClock) +
+                    " of the time, by its samples " + percentText(e.ranBySamples) +
                     ": they miss short work between waits, and few say what it is.");
   if (r.coresRange)
     lines.push_back("The cores that this run may use changed between " +

@@ -258,7 +258,7 @@ Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& finding
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
   const NoVerdict unclear{Why::kUnclear, 0, 0};
   // Much time for data that no one change shortens is not health: no verdict is better than "all is
-  // well".
+  // well", or than what little takes.
   const bool ofRest =
       forData(e) > kHalfData && std::all_of(findings.begin(), findings.end(), isOfRest);
   if (forData(e) > kMuchData && (!anyFix || ofRest)) return NoVerdict{Why::kNoFix, forData(e), 0};

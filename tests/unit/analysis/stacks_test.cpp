@@ -247,6 +247,7 @@ TEST_CASE("samples that miss the thread's work in a loop without a loader leave 
   CHECK(near(missed.breakdown.phase->extract, 0.5, 0.01));
   CHECK(near(found.breakdown.phase->extract, 0.8, 0.01));
   CHECK_FALSE(said(found));
+  REQUIRE_FALSE(missed.findings.empty());
   for (const Finding& f : missed.findings) CHECK(f.confidence == Confidence::kLow);
   REQUIRE_FALSE(found.findings.empty());
 }

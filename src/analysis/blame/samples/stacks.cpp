@@ -91,7 +91,6 @@ class Gatherer {
       facts_.inLongGaps += inLongGap;
       facts_.trainer.add(sample.stack);
       facts_.trainerTime += seconds(sample.weight);
-      if (sample.wait == Wait::kRunning) facts_.trainerRan += seconds(sample.weight);
       if (sample.stack->gc && !sample.stack->stack.none())
         facts_.overheads[static_cast<std::size_t>(OverheadKind::kGc)] += seconds(sample.weight);
       if (madeHere(piece))

@@ -178,13 +178,13 @@ void TrainerSamples::weigh(const ThreadLife& thread, const Interval& within) {
     running += seconds(sample.weight);
     ++found;
   });
-  if (found < kMinRunning || running >= all) return;
   const Observed seen = observe(thread, within);
-  const double exact = std::min(1.0, fractionOf(seen.run + seen.queued, within.length()));
-  const double sampled = running / all;
-  if (exact - sampled <= kMuchMissed) return;
-  ran_ = exact / sampled;
-  idle_ = (1 - exact) / (1 - sampled);
+  const double exact = all * std::min(1.0, fractionOf(seen.run + seen.queued, within.length()));
+  facts_.ranByClock = exact;
+  facts_.ranBySamples = running;
+  if (found < kMinRunning || exact - running <= kMuchMissed * all) return;
+  ran_ = exact / running;
+  idle_ = (all - exact) / (all - running);
 }
 
 double TrainerSamples::secondsOf(const Sample& sample) const {

@@ -177,14 +177,16 @@ Maybe<Finding> smallOps(const Evidence& e) {
   Finding f = overheadFinding(e, ofWindow, "The step consists of many tiny operators");
   if (share.high - share.low > 0.20) f.confidence = lowered(f.confidence);
   // Threads that make batches slow the same operators: without them there is less to save.
-  const bool shared = !e.trainer.threads.empty() && shareOfLock(e).low > kNotable;
+  const bool shared = producersHoldLock(e);
   if (e.device.estimated || shared) f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f,
               "{} of the training thread's CPU samples are in PyTorch's overhead per operator: "
               "dispatch, autograd, memory",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, machinery.samples());
-  if (shared) addEvidence(f, "threads that make batches share the GIL with it", {});
+  if (shared)
+    addEvidence(f, "threads that make batches hold the GIL while the training thread waits for it",
+                {});
   if (!machinery.line().none()) {
     f.where = f.hot = lineOf(e.trace, machinery.line());
     addEvidence(f, "most operators are called at {}", {textWord(nameOf(f.where))});

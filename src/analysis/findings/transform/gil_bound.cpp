@@ -21,10 +21,9 @@ const AdviceDefinition kReleaseTheLock{
 // the threads that make them take.
 Maybe<Finding> besideTheStep(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
-  if (e.trainer.threads.empty() || s.lockProducers <= kMainShare * s.lockBeside) return {};
+  if (!producersHoldLock(e)) return {};
   if (s.stepLockWaits <= kMainShare * s.ownLockWaits) return {};  // it waits in its own fetches
   const Share share = shareOfLock(e);
-  if (share.low <= kNotable) return {};
   Finding f = overheadFinding(
       e, share.value,
       "The training step waits for Python's GIL, which threads that make batches hold");
