@@ -38,8 +38,8 @@ struct ThreadGone {
 };
 
 // A frame with all its callers: one node of the tree of all stacks seen, whatever thread had them.
-// Two nodes differ in caller, function, file, line, kind or first line. A caller's id is smaller
-// than its callee's. Repeated before its first use in each segment, callers first.
+// Two nodes differ in any of what follows them. A caller's id is smaller than its callee's.
+// Repeated before its first use in each segment, callers first.
 struct StackSeen {
   StackId stack, caller;   // caller: none for the outermost frame
   StringId function;       // co_qualname from CPython 3.11, else co_name; or what kOther remarks
@@ -47,9 +47,10 @@ struct StackSeen {
   std::uint32_t line = 0;  // being executed, or the call to the next frame; 0: not known
   FrameKind kind = FrameKind::kPython;
   std::uint32_t firstLine = 0;  // of the function; 0: not known
+  bool iterates = false;  // inside the iterator of a `for` statement at that line, or what it calls
   STALLPROF_EVENT(STACK_SEEN, "stack", v("stack", s.stack), v("caller", s.caller),
                   v("function", s.function), v("file", s.file), v("line", s.line),
-                  v("kind", s.kind), v("first_line", s.firstLine))
+                  v("kind", s.kind), v("first_line", s.firstLine), v("iterates", s.iterates))
 };
 
 struct ClockPair {

@@ -66,7 +66,9 @@ StackId StackNodes::nodeOf(const Thread& thread, std::size_t index, RemoteMemory
   seen.function = code->functionId;
   seen.file = code->fileId;
   seen.firstLine = code->firstLine;
-  seen.line = codes_.lineOf(*code, frame, memory);
+  const Place place = codes_.placeOf(*code, frame, memory);
+  seen.line = place.line;
+  seen.iterates = place.iterates;
   return tree_.node(seen, now, out);
 }
 

@@ -7,7 +7,8 @@ std::size_t StackTree::Hash::operator()(const Key& key) const noexcept {
   std::uint64_t hash = 0;
   for (const std::uint64_t part :
        {std::uint64_t{key.caller} << 32 | key.function, std::uint64_t{key.file} << 32 | key.line,
-        std::uint64_t{key.firstLine} << 8 | static_cast<std::uint64_t>(key.kind)}) {
+        std::uint64_t{key.firstLine} << 9 | static_cast<std::uint64_t>(key.kind) << 1 |
+            key.iterates}) {
     hash = (hash ^ part) * 0x9E3779B97F4A7C15ull;  // golden ratio, as Fibonacci hashing has it
     hash ^= hash >> 29;
   }
@@ -15,8 +16,8 @@ std::size_t StackTree::Hash::operator()(const Key& key) const noexcept {
 }
 
 StackId StackTree::node(const StackSeen& frame, Nanos now, EventOut& out) {
-  const Key key{frame.caller.value, frame.function.value, frame.file.value,
-                frame.line,         frame.firstLine,      frame.kind};
+  const Key key{frame.caller.value, frame.function.value, frame.file.value, frame.line,
+                frame.firstLine,    frame.kind,           frame.iterates};
   if (const auto known = nodes_.find(key); known != nodes_.end()) return known->second;
   if (nodes_.size() + 1 >= kMax) {
     ++full_;

@@ -24,6 +24,7 @@ class StackTree {
   struct Key {
     std::uint32_t caller = 0, function = 0, file = 0, line = 0, firstLine = 0;
     FrameKind kind = FrameKind::kPython;
+    bool iterates = false;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {

@@ -173,6 +173,39 @@ class Stacks(unittest.TestCase):
             self.assertGreater(len(stacks), 5, version)
             self.assertLessEqual(len(alone), 1 + len(stacks) * 0.05, version)
 
+    def test_a_frame_knows_that_it_is_inside_the_iterator_of_its_for_statement(self):
+        """Called from C or resumed in place, the first time or specialised; nothing else called at that line is."""
+        program = ('import itertools, sys, time\n'
+                   'class Items:\n'
+                   ' def __iter__(self): return self\n'
+                   ' def __next__(self):\n  time.sleep(self.seconds); return 0\n'
+                   ' def __getitem__(self, at):\n  time.sleep(self.seconds); return 0\n'
+                   'def items(seconds):\n'
+                   ' while True:\n  time.sleep(seconds); yield 0\n'
+                   'def asleep(_): time.sleep(0.02)\n'
+                   'def in_c(n):\n for _ in itertools.islice(map(time.sleep, itertools.repeat(0.02)), n): pass\n'
+                   'def in_class(n):\n for _ in itertools.islice(Items(), n): pass\n'
+                   'def in_generator(n, seconds):\n'
+                   ' for _ in items(seconds):\n  n -= 1\n  if n == 0: return\n'
+                   'def in_body(n):\n for _ in range(n): time.sleep(0.02); asleep(_)\n'
+                   'def in_item(n, some):\n for _ in range(n): some[0]\n'
+                   'def in_subject(n):\n while n:\n  n -= 1\n  for _ in [asleep(n)]: pass\n'
+                   'some = Items()\n'
+                   'for Items.seconds in 0, 0.02:\n'
+                   ' in_item(200 if Items.seconds == 0 else 12, some)\n'
+                   ' in_generator(200 if Items.seconds == 0 else 12, Items.seconds)\n'
+                   'in_c(12); in_class(12); in_body(12); in_subject(12)\n')
+        for version, python in self.each():
+            run, seen = record([python, '-c', program]), {}
+            for node in run.nodes.values():
+                function = node['function'].strip('"')
+                if function.startswith('in_') or function == '<module>':
+                    seen.setdefault(function, set()).add('iterates' in node and node['iterates'] != '0')
+            inside = {'in_c', 'in_class', 'in_generator'}
+            self.assertEqual(set(seen) - {'<module>'}, inside | {'in_body', 'in_item', 'in_subject'}, version)
+            for function, iterates in seen.items():
+                self.assertEqual(iterates, {function in inside}, (version, function))
+
     def test_exec_in_place_is_followed(self):
         python = PYTHONS['system']
         again = 'import sys, time\ndef second():\n  time.sleep(0.6)\nsecond()\n'

@@ -14,9 +14,10 @@ namespace {
 
 constexpr Nanos ms(long n) { return std::chrono::milliseconds(n); }
 
-// A process of one block of memory, with objects as CPython 3.11 lays them out.
+// A process of one block of memory, with objects as a CPython lays them out.
 class Heap : public RemoteMemory {
  public:
+  explicit Heap(unsigned minor = 11) : layout(*layoutOf(minor)) {}
   [[nodiscard]] std::size_t read(std::span<const RemoteSpan> spans) override {
     ++calls;
     std::size_t whole = 0;
@@ -47,19 +48,28 @@ class Heap : public RemoteMemory {
   void name(Address code, const std::string& function) {
     const Address at = text(function);
     put<Address>(code + layout.name, at);
-    put<Address>(code + layout.qualifiedName, at);
+    if (layout.qualifiedName != 0) put<Address>(code + layout.qualifiedName, at);
   }
-  Address code(const std::string& function) {
-    const Address at = take(layout.codeBytes), file = text("a.py"),
+  Address code(const std::string& function, const std::vector<std::uint8_t>& instructions = {}) {
+    const Address at = take(layout.codeBytes + instructions.size()), file = text("a.py"),
                   table = take(layout.bytesData + 16);
     put<Address>(at + layout.typeOf, 0x4000);
     name(at, function);
     put<Address>(at + layout.fileName, file);
     put<Address>(at + layout.lineTable, table);
     put<std::uint32_t>(at + layout.firstLine, 7);
+    Address begin = at + layout.codeUnits;
+    if (layout.heapFrames()) {
+      begin = take(layout.bytesData + instructions.size());
+      put<Address>(at + layout.instructions, begin);
+      begin += layout.bytesData;
+    } else {
+      put<std::uint64_t>(at + layout.typeOf + 8, instructions.size() / 2);
+    }
+    for (std::size_t i = 0; i < instructions.size(); ++i) put(begin + i, instructions[i]);
     return at;
   }
-  const Layout layout = *layoutOf(11);
+  const Layout layout;
   int calls = 0;
 
  private:
@@ -118,4 +128,28 @@ TEST_CASE("recursion is compared once, and what cannot be read is no code") {
   stack.frames.resize(2);
   stack.frames.push_back({0, 0x10, 0, 0});
   CHECK(stack.names(ms(1200)) == "main walk none");
+}
+
+TEST_CASE("an instruction that gets an iterator's next element is known, specialised or not") {
+  const auto iterates = [](unsigned minor, std::vector<std::uint8_t> code, Address instruction) {
+    Heap heap(minor);
+    const Address at = heap.code("main", code);
+    CodeCache cache(heap.layout, 0);
+    Code* main = cache.at(at, ms(0), heap);
+    REQUIRE(main != nullptr);
+    if (minor > 10) instruction += at + heap.layout.codeUnits;
+    return cache.placeOf(*main, {0, at, instruction, 0}, heap).iterates;
+  };
+  // Two units of something else, FOR_ITER and what follows it.
+  CHECK(iterates(8, {1, 0, 1, 0, 93, 4, 1, 0}, 4));  // a byte offset
+  CHECK_FALSE(iterates(9, {1, 0, 1, 0, 93, 4, 1, 0}, 6));
+  CHECK(iterates(10, {1, 0, 1, 0, 93, 4, 1, 0}, 2));  // a unit
+  CHECK(iterates(11, {1, 0, 1, 0, 93, 4, 1, 0}, 4));
+  CHECK_FALSE(iterates(11, {1, 0, 1, 0, 62, 4, 1, 0}, 4));
+  CHECK(iterates(12, {1, 0, 1, 0, 62, 4, 0x40, 3}, 4));        // of a list
+  CHECK(iterates(12, {1, 0, 1, 0, 65, 4, 0x40, 3}, 6));        // the counter behind a generator's
+  CHECK_FALSE(iterates(12, {1, 0, 1, 0, 29, 4, 0x40, 3}, 6));  // behind another's
+  CHECK(iterates(13, {1, 0, 1, 0, 187, 4, 0x40, 3}, 4));
+  CHECK_FALSE(iterates(13, {1, 0, 1, 0, 93, 4, 0x40, 3}, 4));
+  CHECK_FALSE(iterates(11, {1, 0, 93, 4}, 400));  // no instruction of it
 }

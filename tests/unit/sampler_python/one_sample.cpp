@@ -78,7 +78,8 @@ Sample sampleOnce(const Runtime& runtime, RemoteMemory& memory,
       if (code == nullptr)
         stack.frames.push_back({"?", "?", 0});
       else
-        stack.frames.push_back({code->function, code->file, codes.lineOf(*code, frame, memory)});
+        stack.frames.push_back(
+            {code->function, code->file, codes.placeOf(*code, frame, memory).line});
     }
     sample.stacks.push_back(std::move(stack));
   }

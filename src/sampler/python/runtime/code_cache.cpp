@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kNameLimit = 512, kFileLimit = 4096;
 constexpr std::uint64_t kTableLimit = 256u << 10;  // tables of 42 KB are known
-constexpr std::size_t kLinesKept = 4096;           // distinct instructions of one function
+constexpr std::size_t kPlacesKept = 4096;          // distinct instructions of one function
 constexpr std::size_t kMaxCopies = 8192;           // a thread each, as many as are read
 
 void putUtf8(std::uint32_t c, std::string& out) {
@@ -138,6 +138,8 @@ bool CodeCache::read(Code& code, const std::vector<std::uint8_t>& bytes, RemoteM
   code.fileAt = valueAt<Address>(bytes, layout_.fileName);
   code.tableAt = valueAt<Address>(bytes, layout_.lineTable);
   code.firstLine = valueAt<std::uint32_t>(bytes, layout_.firstLine);
+  if (layout_.instructions != 0)
+    code.instructionsAt = valueAt<Address>(bytes, layout_.instructions);
   // PyVarObject: how many instructions follow. ob_size lies behind ob_type.
   if (layout_.codeUnits != 0) code.units = valueAt<std::int64_t>(bytes, layout_.typeOf + 8);
   const Address called =
@@ -197,22 +199,37 @@ std::optional<std::int64_t> CodeCache::unitOf(Code& code, const RawFrame& frame,
   return in(code.copies[frame.copy] = copyOf(frame, memory));
 }
 
-std::uint32_t CodeCache::lineOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const {
+// By the instruction that runs: whoever is called by it is inside the iterator, too. 3.12 resumes a
+// generator without a call from C, and points at what follows the instruction meanwhile: its
+// counter, as it is set where an instruction is specialised (pycore_code.h, adaptive_counter_bits).
+bool CodeCache::iterates(Address instruction, RemoteMemory& memory) const {
+  constexpr std::uint16_t kSpecialised = 52u << 4;
+  const auto at = memory.get<std::uint16_t>(instruction);
+  if (!at) return false;
+  if (layout_.minor() != 12 || *at != kSpecialised) return layout_.isForIter(*at & 0xff);
+  const auto before = memory.get<std::uint8_t>(instruction - 2);
+  return before && *before == layout_.forIterGenerator;
+}
+
+Place CodeCache::placeOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const {
   std::int64_t index = 0;
+  Address instruction = frame.instruction;
   if (layout_.heapFrames()) {
     index = static_cast<std::int32_t>(frame.instruction);
     if (layout_.minor() == 10 && index > 0) index *= 2;
+    instruction = code.instructionsAt + layout_.bytesData + static_cast<Address>(index);
   } else {
     // No line is better than a wrong one.
     const auto unit = unitOf(code, frame, memory);
-    if (!unit) return 0;
+    if (!unit) return {};
     index = *unit;
   }
-  if (index < -1 || index > (1 << 28)) return 0;
-  const auto known = code.lines.find(index);
-  if (known != code.lines.end()) return known->second;
-  if (code.lines.size() >= kLinesKept) code.lines.clear();
-  return code.lines[index] = python::lineOf(layout_.lines, code.lineTable, code.firstLine, index);
+  if (index < -1 || index > (1 << 28)) return {};
+  const auto known = code.places.find(index);
+  if (known != code.places.end()) return known->second;
+  if (code.places.size() >= kPlacesKept) code.places.clear();
+  return code.places[index] = {python::lineOf(layout_.lines, code.lineTable, code.firstLine, index),
+                               index >= 0 && iterates(instruction, memory)};
 }
 
 }  // namespace stallprof::python

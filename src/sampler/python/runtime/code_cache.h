@@ -17,7 +17,13 @@
 
 namespace stallprof::python {
 
-// What a code object says of a function, and the lines of the instructions that were asked for.
+// Where in a function an instruction is.
+struct Place {
+  std::uint32_t line = 0;  // 0: not known
+  bool iterates = false;   // it gets the next element of a `for` statement's iterator
+};
+
+// What a code object says of a function, and the places of the instructions that were asked for.
 struct Code {
   std::string function, file;
   StringId functionId, fileId;  // once interned by the owner
@@ -25,8 +31,9 @@ struct Code {
   std::vector<std::uint8_t> lineTable;
   std::int64_t units = 0;  // how many code units there are, from 3.11; 0: not known
   Address nameAt = 0, fileAt = 0, tableAt = 0;  // what it is recognised by
+  Address instructionsAt = 0;                   // 0: not known
   Nanos checkedAt{}, askedAt{};
-  std::unordered_map<std::int64_t, std::uint32_t> lines;  // by index
+  std::unordered_map<std::int64_t, Place> places;  // by index
   // Where threads' own copies of the instructions begin, by RawFrame::copy, when last read.
   std::unordered_map<std::uint32_t, Address> copies;
 };
@@ -47,9 +54,9 @@ class CodeCache {
   // Compares the code of these frames with the process, as far as that is due, in one call: `at`
   // at the same instant then needs none for what is as it was.
   void compare(std::span<const RawFrame> frames, Nanos now, RemoteMemory& memory);
-  // The line a frame of that code is at; 0: not known. Its instruction is a byte offset up to 3.9,
-  // a code unit in 3.10, an address after.
-  [[nodiscard]] std::uint32_t lineOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const;
+  // Where a frame of that code is. Its instruction is a byte offset up to 3.9, a code unit in 3.10,
+  // an address after.
+  [[nodiscard]] Place placeOf(Code& code, const RawFrame& frame, RemoteMemory& memory) const;
 
  private:
   [[nodiscard]] static bool trusted(const Code& code, Nanos now);
@@ -58,6 +65,7 @@ class CodeCache {
   [[nodiscard]] bool readParts(Code& code, Address called, RemoteMemory& memory);
   [[nodiscard]] std::optional<std::int64_t> unitOf(Code& code, const RawFrame& frame,
                                                    RemoteMemory& memory) const;
+  [[nodiscard]] bool iterates(Address instruction, RemoteMemory& memory) const;
   [[nodiscard]] Address copyOf(const RawFrame& frame, RemoteMemory& memory) const;
 
   const Layout& layout_;

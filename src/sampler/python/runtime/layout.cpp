@@ -43,15 +43,24 @@ constexpr FieldOffset kOffsets[] = {
     {&Layout::qualifiedName, {0, 0, 0, 128, 128, 128}},
     {&Layout::firstLine, {40, 40, 40, 72, 68, 68}},
     {&Layout::lineTable, {120, 120, 120, 136, 136, 136}},
+    {&Layout::instructions, {48, 48, 48, 0, 0, 0}},
     {&Layout::codeUnits, {0, 0, 0, 184, 192, 200}},
     {&Layout::asciiData, {48, 48, 48, 48, 40, 40}},
     {&Layout::compactData, {72, 72, 72, 72, 56, 56}},
 };
 
+// Lib/opcode.py, from 3.13 on Include/opcode_ids.h: that of a release does not change.
+void takeOpcodes(Layout& l) {
+  l.forIter = l.minor() <= 12 ? 93 : l.minor() == 13 ? 72 : 70;
+  l.firstForIter = l.minor() == 12 ? 62 : l.minor() == 13 ? 187 : l.minor() == 14 ? 171 : 0;
+  l.forIterGenerator = l.minor() == 12 ? 65 : l.firstForIter;
+}
+
 Layout releaseOf(unsigned minor) {
   Layout l;
   for (const FieldOffset& offset : kOffsets) l.*offset.field = offset.at[minor - kFirstMinor];
   l.version = 0x03000000u | minor << 16;
+  takeOpcodes(l);
   l.lines = minor <= 9    ? LineFormat::kLnotab
             : minor == 10 ? LineFormat::kLinetable
                           : LineFormat::kLocations;
@@ -196,6 +205,7 @@ std::optional<Layout> layoutFromDebugOffsets(std::span<const std::uint8_t> runti
   l.version = valueAt<std::uint32_t>(runtime, 8);
   l.freeThreaded = valueAt<std::uint64_t>(runtime, 16) != 0;
   if (l.minor() != 13 && l.minor() != 14) return std::nullopt;
+  takeOpcodes(l);
   Offsets of(runtime, l.minor() == 13 ? kSizes13 : kSizes14);
   const unsigned added = l.minor() == 13 ? 0 : 1;  // threads_main, before the collector
   l.interpreters = of(kRuntime, 2);

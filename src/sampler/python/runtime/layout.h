@@ -53,13 +53,22 @@ struct Layout {
   // PyCodeObject
   std::uint32_t codeBytes = 0;  // of it that we read
   std::uint32_t fileName = 0, name = 0, qualifiedName = 0, firstLine = 0, lineTable = 0;
-  std::uint32_t codeUnits = 0;  // co_code_adaptive: the instructions, inside the object
-  std::uint32_t copies = 0;     // co_tlbc, 3.14, free-threaded: how many copies, then where each is
-  std::uint32_t typeOf = 8;     // PyObject.ob_type
+  std::uint32_t instructions = 0;  // co_code, up to 3.10: a bytes object
+  std::uint32_t codeUnits = 0;     // co_code_adaptive: the instructions, inside the object
+  std::uint32_t copies = 0;  // co_tlbc, 3.14, free-threaded: how many copies, then where each is
+  std::uint32_t typeOf = 8;  // PyObject.ob_type
 
   // PyBytesObject and PyUnicodeObject (compact)
   std::uint32_t bytesSize = 16, bytesData = 32;
   std::uint32_t textLength = 16, textState = 32, asciiData = 48, compactData = 72;
+
+  // The instruction FOR_ITER, and where it is specialised (3.12 on): for a generator, and from the
+  // first of kForIters on.
+  std::uint8_t forIter = 0, forIterGenerator = 0, firstForIter = 0;
+  static constexpr unsigned kForIters = 4;
+  [[nodiscard]] bool isForIter(unsigned opcode) const {
+    return opcode == forIter || (firstForIter != 0 && opcode - firstForIter < kForIters);
+  }
 
   [[nodiscard]] unsigned minor() const { return (version >> 16) & 0xff; }
   [[nodiscard]] bool heapFrames() const { return minor() <= 10; }
