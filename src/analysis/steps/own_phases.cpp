@@ -69,7 +69,7 @@ class PhaseFinder {
       const PhaseRule* caller = labels_.of(trace_.stack(at).caller, Side::kTrainer).rule;
       if (caller && (namesModel(*caller) || namesOperators(*caller))) here.framework = seen.all;
       functions_[name].add(here);
-      lines_[{name, trace_.stack(at).line}].add(here);
+      (trace_.stack(at).iterates ? iterators_ : lines_)[{name, trace_.stack(at).line}].add(here);
     }
   }
 
@@ -103,6 +103,7 @@ class PhaseFinder {
     const bool data = reads(f) || (noModel(f) && fromSources(f)) || cutsArrays(f) ||
                       (fetched_ && preparesData(f)) || isNamedForBatches(frame, f);
     if (f.model <= kNoModel * f.all && (data || feedsModel(frame, f))) return true;
+    if (trace_.stack(frame).iterates) return yieldsBatches(frame);
     const OwnSamples line = lineOf(frame);
     const bool above = trace_.stack(frame).line < firstOfModel(found->first) && noModel(line);
     const bool placed = line.before >= line.after || farApart(line);
@@ -167,6 +168,14 @@ class PhaseFinder {
           2 * at->second.update >= updates)
         return at->first.second;
     return 0;
+  }
+  // The iterator of a `for` statement around the training, whatever it does, unless it trains
+  // itself or asks the model.
+  [[nodiscard]] bool yieldsBatches(StackId frame) const {
+    const std::uint32_t line = trace_.stack(frame).line;
+    const auto inside = iterators_.find({nameOf(frame), line});
+    return inside != iterators_.end() && line < firstOfModel(nameOf(frame)) &&
+           ofModel(inside->second) + inside->second.update <= kOutOfTurn * inside->second.all;
   }
   // Called at the first line of the model, and before the model: for what that is given.
   [[nodiscard]] bool feedsModel(StackId frame, const OwnSamples& f) const {
@@ -250,7 +259,8 @@ class PhaseFinder {
   const bool fetched_;
   OwnSamples whole_;
   std::map<Name, OwnSamples> functions_;
-  std::map<std::pair<Name, std::uint32_t>, OwnSamples> lines_;
+  // Inside the iterator of a `for` statement at the line; all else of it.
+  std::map<std::pair<Name, std::uint32_t>, OwnSamples> iterators_, lines_;
   std::map<StringId, bool> users_, starts_, plays_;  // by a frame's file, and its function
 };
 

@@ -27,6 +27,9 @@ namespace stallprof {
 //    without, above the line at which the model first runs (which decides alone where samples are
 //    too far apart to place them between steps), and what is called at that line before the model.
 //    Or
+//  - they are called by the iterator of a `for` statement around the training, above the line at
+//    which the model first runs, and have next to nothing of a model in them: a file of batches
+//    that C reads, a generator. Or
 //  - their name says that they get batches, or that they make them and they lie between a step and
 //    the model; half of their samples in a framework at most: it makes tensors of data, too. Or
 //  - they step or reset an environment, by the class and the name that they have; or are a method

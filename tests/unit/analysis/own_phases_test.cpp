@@ -168,6 +168,27 @@ TEST_CASE("a function named for batches makes data, though it calls a framework 
   CHECK(near2(named("batch_loss", ahead), 0));
 }
 
+// main() trains at 32 (17) in a loop whose `for` statement is at line 28 or 33: its iterator is C
+// alone (21), a generator (22) that calls a framework (23), or trains itself (24).
+TEST_CASE("the iterator of a loop around the training makes data, unless it trains itself") {
+  const auto under = [](const std::string& samples, const std::string& line = "28 iterates=1") {
+    return transformed(samples + seen(70, 3, 17), "",
+                       "0 stack stack=21 file=\"train.py\" function=\"main\" line=" + line +
+                           "\n0 stack stack=22 caller=21 file=\"train.py\" function=\"rows\" "
+                           "line=5\n0 stack stack=23 caller=22 "
+                           "file=\"/u/site-packages/torch/functional.py\" function=\"einsum\" "
+                           "line=9\n0 stack stack=24 caller=22 "
+                           "file=\"/u/site-packages/torch/_tensor.py\" "
+                           "function=\"Tensor.backward\" line=9\n");
+  };
+  CHECK(near2(under(seen(10, 6, 21, "released")), 0.7));
+  CHECK(near2(under(seen(10, 5, 22, "released") + seen(60, 1, 24)), 0));
+  CHECK(near2(under(seen(10, 6, 22, "released")), 0.7));
+  CHECK(near2(under(seen(10, 3, 22, "released") + seen(40, 3, 23)), 0));  // asks a model
+  CHECK(near2(under(seen(10, 6, 21, "released"), "28"), 0));  // what it calls there is not known
+  CHECK(near2(under(seen(10, 6, 21, "released"), "33 iterates=1"), 0));  // a loop beside it
+}
+
 TEST_CASE(
     "the step of an environment makes data, whatever its class is called; an update does not") {
   const auto ofClass = [](const std::string& name, const std::string& below) {
