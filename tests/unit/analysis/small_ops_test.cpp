@@ -118,6 +118,37 @@ TEST_CASE("operators of a loader in the training process are not the step's") {
   CHECK(test::find(a, "compute.small_ops") == nullptr);
 }
 
+// main() trains at line 20 (3) in a loop whose iterator (4), C alone, is at line 18.
+TEST_CASE("operators of a line that makes data are not the step's") {
+  const auto with = [](const char* iterates) {
+    return analyze(
+        test::traceOf(test::kTrainer + kLossFrames +
+                      "0 stack stack=4 file=\"train.py\" function=\"main\" line=18" + iterates +
+                      "\nrepeat 200 every 50ms\n" +
+                      "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n"
+                      "1010ms stack_slice thread=1 duration=10ms samples=2 stack=4 gil=released\n"
+                      "1030ms stack_slice thread=1 duration=20ms samples=3 stack=3 gil=released\n" +
+                      nativeIn(1001, 4, 6, "libtorch_python.so.1.13", "") +
+                      nativeIn(1032, 3, 1, "libtorch_cpu.so.1.13", kEngine) +
+                      nativeIn(1037, 3, 5, "libblas.so.3", "sgemm_") +
+                      "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  };
+  CHECK(test::find(with(" iterates=1"), "compute.small_ops") == nullptr);
+  CHECK(test::find(with(""), "compute.small_ops") != nullptr);
+}
+
+TEST_CASE("operators take none of the time in which the step had no core") {
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer + kLossFrames + "repeat 200 every 50ms\n" +
+                            "1000ms slice thread=1 duration=50ms run=20ms queued=30ms samples=5 "
+                            "wait=running\n" +
+                            nativeIn(1003, 3, 4, "libtorch_cpu.so.1.13", kEngine) +
+                            "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  const Finding* f = test::find(a, "compute.small_ops");
+  REQUIRE(f != nullptr);
+  CHECK(std::abs(f->shareRatio - 0.40) < 0.02);
+}
+
 TEST_CASE("a recording's stack of a hundred thousand frames is followed to its end") {
   Trace trace =
       test::traceOf(test::kTrainer + kLossFrames + "repeat 200 every 50ms\n" +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct OperatorSamples {
 class Machinery {
  public:
   explicit Machinery(const Evidence& e) : trace_(e.trace) {
+    for (const LoopLineSamples& line : e.trainer.stacks.lines)
+      if (makesData(line.samples)) dataLines_.insert(placeOf(line.frame));
     eachNative(trace_.thread(e.trainer.thread), e.trainer.windowInterval(),
                [&](const NativeSlice& native) { take(native); });
     for (const auto& [key, place] : places_) {
@@ -86,12 +89,17 @@ class Machinery {
   [[nodiscard]] StackId line() const { return line_; }
 
  private:
+  using Place = std::tuple<StringId, StringId, std::uint32_t>;
   enum class Use : std::uint8_t { kOther, kOverhead, kSupport };
+
+  [[nodiscard]] Place placeOf(StackId stack) const {
+    const StackSeen& frame = trace_.stack(stack);
+    return {frame.function, frame.file, frame.line};
+  }
 
   void take(const NativeSlice& native) {
     if (loads(native.stack)) return void(fetching_ += native.samples);
-    const StackSeen frame = native.stack.none() ? StackSeen{} : trace_.stack(native.stack);
-    OperatorSamples& place = places_[{frame.function, frame.file, frame.line}];
+    OperatorSamples& place = places_[native.stack.none() ? Place{} : placeOf(native.stack)];
     place.stack = native.stack;
     all_ += native.samples;
     place.all += native.samples;
@@ -100,8 +108,14 @@ class Machinery {
     if (use == Use::kSupport) place.support += native.samples;
   }
 
-  // Of a loader without workers: its operators are not the step's. No recursion: a recording may
-  // hold stacks of any depth.
+  static bool makesData(const PhaseSamples& line) {
+    constexpr double kHalf = 0.5;
+    return line.ratio(Phase::kExtract) + line.ratio(Phase::kTransform) + line.ratio(Phase::kLoad) >
+           kHalf;
+  }
+
+  // Of a loader without workers, or of a line that makes data: its operators are not the step's. No
+  // recursion: a recording may hold stacks of any depth.
   bool loads(StackId stack) {
     std::vector<StackId> passed;
     bool is = false;
@@ -112,7 +126,8 @@ class Machinery {
       }
       passed.push_back(stack);
       const std::string_view file = trace_.text(trace_.stack(stack).file);
-      is = modulePathOf(file).path.starts_with("torch/utils/data/");
+      is = modulePathOf(file).path.starts_with("torch/utils/data/") ||
+           dataLines_.contains(placeOf(stack));
     }
     for (const StackId each : passed) loads_[each] = is;
     return is;
@@ -155,7 +170,8 @@ class Machinery {
   }
 
   const Trace& trace_;
-  std::map<std::tuple<StringId, StringId, std::uint32_t>, OperatorSamples> places_;
+  std::map<Place, OperatorSamples> places_;
+  std::set<Place> dataLines_;
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
   std::map<std::pair<StringId, StringId>, Use> uses_;
   std::map<StackId, bool> loads_;
@@ -170,8 +186,8 @@ Maybe<Finding> smallOps(const Evidence& e) {
   const Machinery machinery(e);
   const Share share = machinery.share();
   if (machinery.samples() <= 0 || share.low <= kMuchMachinery) return {};
-  // Of its CPU time: what it was blocked for in the step is none of it.
-  const double ran = e.trainerBlockedKnown ? 1 - e.trainerBlocked : 1;
+  // Of its CPU time: what it was blocked or without a core for in the step is none of it.
+  const double ran = e.trainerBlockedKnown ? 1 - e.trainerBlocked - e.starved : 1;
   const double ofWindow = share.value * std::min(e.compute, ran);
   if (ofWindow <= kNotable) return {};
   Finding f = overheadFinding(e, ofWindow, "The step consists of many tiny operators");
@@ -205,10 +221,11 @@ extern const FindingDefinition kSmallOps(
          R"(A step consists of thousands of tiny operators. PyTorch's overhead for each of them, forward
   and backward, takes longer than the operators themselves.)",
      .rule =
-         R"(over 30 % of the training thread's native samples outside of its loader (at the low end
-  of a 90 % interval) are overhead. This is dispatch, shape checks, autograd's records and engine,
-  and memory and Python at lines with such operators. Confidence is medium at most where the thread
-  waits for the GIL, which threads that make batches hold: they slow the same operators.)",
+         R"(over 30 % of the training thread's native samples are overhead (at the low end of a 90 %
+  interval), without those of its loader and of lines of the loop that make data. This is dispatch,
+  shape checks, autograd's records and engine, and memory and Python at lines with such operators.
+  Confidence is medium at most where the thread waits for the GIL, which threads that make batches
+  hold: they slow the same operators.)",
      .fixes = R"(- Operators on whole tensors instead of a loop over elements.
 - Read values once (tolist()), not one by one (item()).
 - torch.compile, foreach and fused optimizers; larger batches.)",
