@@ -67,6 +67,24 @@ TEST_CASE("a thread that works while the trainer waits at its queue makes the da
   CHECK(named);
 }
 
+TEST_CASE("threads that make the data need more cores where the training thread waits for one") {
+  const auto found = [](const std::string& worked) {
+    std::string text = trainer();
+    const std::string alone = "run=40ms";
+    text.replace(text.find(alone), alone.size(), worked);
+    return analyze(
+        test::traceOf("manifest cores_usable=4\n" + kThreads + text + other("60ms", "running", 6)));
+  };
+  const Analysis idle = found("run=35ms queued=5ms");
+  CHECK(test::find(idle, "transform.too_few_workers") != nullptr);
+  CHECK(test::find(idle, "transform.cpu_saturated") == nullptr);
+  const Analysis full = found("run=20ms queued=20ms");
+  CHECK(test::find(full, "transform.too_few_workers") == nullptr);
+  const Finding* saturated = test::find(full, "transform.cpu_saturated");
+  REQUIRE(saturated != nullptr);
+  CHECK(near3(saturated->shareRatio, 0.8));  // waiting for the batch, and for a core
+}
+
 TEST_CASE("a native pool's thread that spins after the model's work makes no data") {
   const auto role = [](const char* library, const char* function) {
     const Trace trace =

@@ -45,6 +45,11 @@ bool threadsFallBehind(const Evidence& e) {
          e.transform >= kTied * e.extract;
 }
 
+bool threadsLackCores(const Evidence& e) {
+  constexpr double kStarved = 0.15;  // of the window: more than a woken thread waits for its turn
+  return coresFull(e) || e.starved > kStarved;
+}
+
 double pythonOfThreads(const Evidence& e) {
   double sum = 0;
   for (const FunctionSamples& f : e.trainer.stacks.functions)

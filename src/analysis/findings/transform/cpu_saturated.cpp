@@ -20,25 +20,32 @@ bool coresShort(const Evidence& e) {
   return !more || more->predicted.speedup.value_or(1) < kWorthIt;
 }
 
+// On full cores the step starves as well as waits.
+void addStarvedEvidence(Finding& f, const Evidence& e) {
+  if (e.starved > 0.01)
+    addEvidence(f, "the training step was runnable without a core {} of the time",
+                {ratioWord(e.starved)});
+}
+
 Maybe<Finding> threadsSaturated(const Evidence& e) {
-  if (!threadsFallBehind(e) || !coresFull(e)) return {};
+  if (!threadsFallBehind(e) || !threadsLackCores(e)) return {};
   Finding f = threadsFinding(e, kSaturatedTitle);
+  f.shareRatio = std::min(1.0, e.transform + e.starved);
+  addStarvedEvidence(f, e);
   return withAdvice(f, {adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
                                  "a second copy of the data, often larger")});
 }
 
 Maybe<Finding> cpuSaturated(const Evidence& e) {
   if (!e.loader) return threadsSaturated(e);
-  // On full cores the step starves as well as waits, and what it waits for, a sender or a reader,
-  // may itself be without a core: the wait counts, whoever it is blamed on.
+  // What it waits for, a sender or a reader, may itself be without a core: the wait counts, whoever
+  // it is blamed on.
   const double pressed = e.workers() > 0 ? std::min(1.0, e.steadyWait() + e.starved) : 0;
   if (!coresShort(e)) return {};
   if (e.transform <= kNotable && (e.steadyWait() <= kNotable || e.workers() < 1)) return {};
   Finding f = loaderFinding(e, std::max(e.transform, pressed), kSaturatedTitle);
   addWaitEvidence(f, e);
-  if (e.starved > 0.01)
-    addEvidence(f, "the training step was runnable without a core {} of the time",
-                {ratioWord(e.starved)});
+  addStarvedEvidence(f, e);
   addCoresEvidence(f, e);
   const Demand& d = e.gains.demand();
   addEvidence(f, "a step needs {} of CPU time: batch {}, training process {}",
@@ -58,7 +65,9 @@ extern const FindingDefinition kCpuSaturated(
   cores.)",
      .rule =
          R"(more than 5 % of the window is blamed on making batches, and the cores are over 90 % in
-  use. With no workers, the finding fires only if adding workers gains under 5 %.)",
+  use. With no workers, the finding fires only if adding workers gains under 5 %. If threads of the
+  training process make the batches, it also fires where the training thread itself is ready to run
+  and without a core over 15 % of the time.)",
      .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
 - Faster decoding (turbo JPEG, draft mode), or work on the device.
 - Convert to tensors once, and keep samples as uint8 until the device.

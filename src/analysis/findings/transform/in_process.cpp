@@ -117,7 +117,7 @@ Maybe<Finding> inLoop(const Evidence& e) {
 
 // tf.data's threads call the program's Python code (from_generator, py_function).
 Maybe<Finding> inTensorFlow(const Evidence& e) {
-  if (!threadsFallBehind(e) || coresFull(e) || !pythonFallsBehind(e)) return {};
+  if (!threadsFallBehind(e) || threadsLackCores(e) || !pythonFallsBehind(e)) return {};
   Finding f = threadsFinding(e, "Batches are made one at a time, by Python code under tf.data");
   addEvidence(f, "their Python code is on a CPU {} of the time",
               {ratioWord(std::min(1.0, pythonOfThreads(e)))});

@@ -34,7 +34,8 @@ const AdviceDefinition kMoreProducers{
     }};
 
 Maybe<Finding> tooFewThreads(const Evidence& e) {
-  if (!threadsFallBehind(e) || coresFull(e) || pythonFallsBehind(e) || lockBound(e)) return {};
+  if (!threadsFallBehind(e) || threadsLackCores(e) || pythonFallsBehind(e) || lockBound(e))
+    return {};
   Finding f =
       threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
   return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
