@@ -154,6 +154,17 @@ TEST_CASE("a line that compiled once computes, though it shows no frame of the m
   CHECK(near2(phases(8).other, 0.1));
 }
 
+TEST_CASE("a loop lasts on where only the compilation of its model is known") {
+  const Trace trace =
+      test::traceOf(test::kTrainer + kLoopFrames + sample(0, 200, 1) + sample(2000, 30, 10) +
+                    "repeat 100 every 100ms\n" + sample(2300, 8, 2) + sample(2380, 2, 4) + "end\n");
+  const Maybe<MainLoop> loop = mainLoopOf(trace);
+  REQUIRE(loop);
+  CHECK(loop->first == 20);
+  CHECK(seconds(loop->window.length()) > 10);
+  CHECK(near2(analyze(trace).breakdown.phase->transform, 0.78));
+}
+
 TEST_CASE("of lines that compiled once the last, or one that took a gradient, is the step") {
   // Data by a line that compiles (20), a step (21), a wait for it (22); a thousand times the step
   // and the data take as long as compiling the two does, 100 ms each.

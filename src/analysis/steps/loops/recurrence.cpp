@@ -94,9 +94,10 @@ class Watcher {
     }
   }
 
+  // Compiling says that a model will work: once it is compiled, nothing may show that it does.
   [[nodiscard]] bool atWork(const StackSlice& slice) const {
     const PhaseRule* rule = labels_.of(slice.stack, Side::kTrainer).rule;
-    return rule && namesWork(*rule);
+    return rule && namesWork(*rule) && rule->overhead != OverheadKind::kCompilation;
   }
   [[nodiscard]] Interval timeAtWork() {
     double all = 0, before = 0;

@@ -33,6 +33,7 @@ struct Recurrences {
 // samples of `thread` while the model works: from the first to the last sample in a model's or a
 // framework's code, 2 % of these at either end left out, as a model is also made and saved. So
 // neither setup nor teardown counts, however long; all of the run does where such samples are few.
+// Compiling is none of that work: once a model is compiled, nothing may show it.
 // Pure.
 inline constexpr double kMinTime = 0.25;
 [[nodiscard]] Recurrences findRecurrences(const Trace& trace, const ThreadLife& thread,
