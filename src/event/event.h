@@ -30,7 +30,7 @@ using Payload =
                  RecorderUsage, SignalForwarded, StackSeen, StackSlice, DeviceSeen, DeviceTrace,
                  DeviceSpan, DeviceWork, DeviceUse, DeviceCall, DeviceCallUse, Range, DeviceUsage,
                  DeviceProcess, NativeSlice, CounterUsage, SamplingPause, SlowSamples, LoopTurns,
-                 SettingChanged, NativePlace>;
+                 SettingChanged, NativePlace, StepPlace>;
 
 // A table of 256 entries indexed by an event's kind: `make.template operator()<P>()` for the struct
 // P of that kind, a default Entry (a null pointer) for numbers no kind has. What decode, the event

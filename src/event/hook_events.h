@@ -150,6 +150,17 @@ struct OptimizerStep {
                   v("optimizer", s.optimizer), v("steps", s.steps))
 };
 
+// Where an optimizer's steps are called from, a frame each: of steps that have no frame of their
+// own, as calls of JAX's compiled functions. Reported once for each such place, before its step.
+struct StepPlace {
+  ThreadId thread;
+  std::uint32_t optimizer = 0;  // as OptimizerStep::optimizer
+  std::uint32_t line = 0;       // being executed in the frame
+  StringId function, file;      // as a stack has them
+  STALLPROF_EVENT(STEP_PLACE, "step_place", v("thread", s.thread), v("optimizer", s.optimizer),
+                  v("line", s.line), v("function", s.function), v("file", s.file))
+};
+
 // An interval of a thread whose phase is known exactly: torch.save (periodic), a user's mark.
 struct PhaseSpan {
   ThreadId thread;

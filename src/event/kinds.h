@@ -50,6 +50,8 @@
 #define STALLPROF_KIND_SETTING_CHANGED 50
 /* Of native code, too */
 #define STALLPROF_KIND_NATIVE_PLACE 51
+/* Reported by the hook, too */
+#define STALLPROF_KIND_STEP_PLACE 52
 /* About the recording itself */
 #define STALLPROF_KIND_CLOCK_PAIR 60
 #define STALLPROF_KIND_SOURCE_STATE 61

@@ -100,6 +100,7 @@ struct Trace {
   Table<WorkerTask> tasks;
   Table<SlowSamples> slowSamples;
   Table<OptimizerStep> optimizerSteps;
+  Table<StepPlace> stepPlaces;
   Table<LoopTurns> turns;
   Table<PhaseSpan> spans;
   Table<DeviceSeen> devices;

@@ -73,7 +73,7 @@ constexpr std::tuple kTables{&Trace::host,         &Trace::disks,        &Trace:
                              &Trace::places,       &Trace::counters,     &Trace::clocks,
                              &Trace::sources,      &Trace::losses,       &Trace::gaps,
                              &Trace::pauses,       &Trace::ends,         &Trace::recorder,
-                             &Trace::signals};
+                             &Trace::signals,      &Trace::stepPlaces};
 
 // What a program does again and again, as long as it runs. What it does now and then is none of it:
 // the making of iterators and workers, checkpoints, waits for other ranks.

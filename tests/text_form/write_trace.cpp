@@ -62,6 +62,7 @@ std::string traceText(const Trace& trace) {
   all.addAll(trace.tasks);
   all.addAll(trace.slowSamples);
   all.addAll(trace.optimizerSteps);
+  all.addAll(trace.stepPlaces);
   all.addAll(trace.turns);
   all.addAll(trace.spans);
   all.addAll(trace.clocks);

@@ -22,6 +22,7 @@ from .tf_steps import fitting
 
 _steps = {}      # id(compiled function) -> jax_calls.Step
 _eager = {}      # stack of a place that updates eagerly -> number
+_MAX_PLACES, _MAX_FRAMES = 8, 32
 _VECTORCALL = 1 << 11   # Py_TPFLAGS_HAVE_VECTORCALL
 CALLS = Parts('jax_steps', Part('calls', 'steps that are calls of compiled functions',
                                 'PjitFunction.__call__'))
@@ -97,11 +98,29 @@ def _call_begins(step, args, kwargs, inside):
         step.begins(args, kwargs or {})
 
 
+def _report_place(step):
+    """Where it is called from, each frame: once it is compiled it has none that shows it."""
+    frame = sys._getframe(2)
+    place = frame.f_code, frame.f_lineno
+    if place in step.places or len(step.places) == _MAX_PLACES:
+        return
+    step.places.add(place)
+    at = now()
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            return
+        code = frame.f_code
+        name = getattr(code, 'co_qualname', code.co_name)   # as stacks have it
+        put(events.STEP_PLACE, at, step.number, frame.f_lineno or 0, name, code.co_filename)
+        frame = frame.f_back
+
+
 def _call_done(step, at, args, kwargs, result):
     duration = now() - at
     if not step.begun:   # traced in this call
         step.begins(args, kwargs or {})
     for begin, duration in step.done(at, duration, result):
+        _report_place(step)
         put(events.OPTIMIZER_STEP, begin, duration, step.number)
         events.announce('jax')
 

@@ -39,8 +39,8 @@ static_assert(sizeof(stallprof_record) == 24);
 
 // Only what is reported from inside: a job cannot forge what is seen from outside.
 constexpr bool writableByJob(std::uint16_t kind) {
-  return (kind >= 30 && kind < 40) || kind == SettingChanged::kKind || kind == Range::kKind ||
-         kind == SourceState::kKind || kind == Loss::kKind;
+  return (kind >= 30 && kind < 40) || kind == SettingChanged::kKind || kind == StepPlace::kKind ||
+         kind == Range::kKind || kind == SourceState::kKind || kind == Loss::kKind;
 }
 
 // Reads values in order. A record with fewer leaves the tail at its defaults; `bad` once a value

@@ -28,6 +28,7 @@ KINDS = {
     38: ('slow', 'duration index file:s samples slow median excess'),
     39: ('turns', 'duration turns line last file:s'),
     50: ('setting', 'name:s before:s after:s file:s line'),
+    52: ('place', 'optimizer line function:s file:s'),
     61: ('source', 'source:s state why:s'),
 }
 UNSIGNED = {'key'}

@@ -60,6 +60,20 @@ class ByHand(unittest.TestCase):
                 weights = step(weights, x, y)
             '''), [300])
 
+    def test_where_they_are_called_from_is_said_once(self):
+        run = Run([sys.executable, '-c', FAKE + textwrap.dedent('''
+            step = jax.jit(by_hand)
+            def update(weights):
+                return step(weights, *batch())
+            for _ in range(50):
+                weights = update(weights)
+            ''')], path_after=(os.path.join(HERE, 'fake'),))
+        self.assertEqual((run.status, run.err), (0, ''))
+        lines = [(place.function, place.line) for place in run.place]
+        first = FAKE.count('\n') + 2   # `step = ...`
+        self.assertEqual(lines, [('update', first + 2), ('<module>', first + 4)])
+        self.assertEqual({place.optimizer for place in run.place}, {step.optimizer for step in run.optimizer})
+
     def test_gradients_that_do_not_come_back_are_no_steps(self):
         self.assertEqual(steps('''
             gradients = jax.jit(by_hand)
