@@ -41,8 +41,17 @@ constexpr double kIdleLine = 0.80;     // of a line's samples: asleep, or waitin
 class PhaseFinder {
  public:
   // `fetched`: the hook times the loader's batches.
-  PhaseFinder(const Trace& trace, const StackLabels& labels, bool fetched)
-      : trace_(trace), labels_(labels), fetched_(fetched) {}
+  PhaseFinder(const Trace& trace, const StackLabels& labels, ThreadId thread, bool fetched)
+      : trace_(trace), labels_(labels), fetched_(fetched) {
+    std::map<std::pair<std::uint32_t, Name>, std::uint32_t> latest;  // before, a program warms up
+    for (const auto& row : trace.stepPlaces)
+      if (row.data.thread == thread)
+        latest[{row.data.optimizer, {row.data.function, row.data.file}}] = row.data.line;
+    for (const auto& [of, line] : latest) {
+      std::uint32_t& first = calls_.try_emplace(of.second, line).first->second;
+      first = std::min(first, line);
+    }
+  }
 
   // `seen`: how often the stack was, and when.
   void see(StackId stack, OwnSamples seen) {
@@ -73,6 +82,12 @@ class PhaseFinder {
     }
   }
 
+  // The kernel's samples of the thread, also those that are of no stack.
+  void seeNative(double operators, double others) {
+    operators_ += operators;
+    others_ += others;
+  }
+
   [[nodiscard]] bool evaluates(StackId frame) const {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end()) return false;
@@ -98,7 +113,8 @@ class PhaseFinder {
 
   [[nodiscard]] bool makesData(StackId frame) const {
     const auto found = functions_.find(nameOf(frame));
-    if (found == functions_.end() || !knowsModel()) return false;
+    if (found == functions_.end()) return false;
+    if (!knowsModel()) return trace_.stack(frame).iterates && yieldsToOperators(frame);
     const OwnSamples& f = found->second;
     const bool data = reads(f) || (noModel(f) && fromSources(f)) || cutsArrays(f) ||
                       (fetched_ && preparesData(f)) || isNamedForBatches(frame, f);
@@ -140,7 +156,8 @@ class PhaseFinder {
   // Little of the time is the model's where data take nearly all of it.
   [[nodiscard]] bool knowsModel() const {
     return whole_.model >= kSomeModel * whole_.all ||
-           (whole_.model > 0 && whole_.model + whole_.update >= 2 * kMinPhaseSamples);
+           (whole_.model > 0 && whole_.model + whole_.update >= 2 * kMinPhaseSamples) ||
+           !calls_.empty();
   }
   static double ofModel(const OwnSamples& f) { return f.model + f.framework - f.programs; }
   static bool reads(const OwnSamples& f) {
@@ -159,15 +176,18 @@ class PhaseFinder {
   }
   // The first line of a function that trains at which the model runs; 0: it does not train.
   [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
+    const auto call = calls_.find(name);
+    const std::uint32_t called = call == calls_.end() ? 0 : call->second;
     const double updates = functions_.at(name).update;
-    if (updates == 0) return 0;
+    if (updates == 0) return called;
     for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
          ++at)
-      if (at->second.model + at->second.framework + at->second.update >
+      if (at->first.second == called ||
+          at->second.model + at->second.framework + at->second.update >
               kSomeModel * at->second.all ||
           2 * at->second.update >= updates)
         return at->first.second;
-    return 0;
+    return called;
   }
   // The iterator of a `for` statement around the training, whatever it does, unless it trains
   // itself or asks the model.
@@ -176,6 +196,17 @@ class PhaseFinder {
     const auto inside = iterators_.find({nameOf(frame), line});
     return inside != iterators_.end() && line < firstOfModel(nameOf(frame)) &&
            ofModel(inside->second) + inside->second.update <= kOutOfTurn * inside->second.all;
+  }
+  // Where no rule knows a model, as of arrays alone. The kernel's samples show operators, and no
+  // more of them than the loop's body can hold: the iterator is not what computes.
+  [[nodiscard]] bool yieldsToOperators(StackId frame) const {
+    const auto inside = iterators_.find({nameOf(frame), trace_.stack(frame).line});
+    if (inside == iterators_.end() || operators_ < kMinPhaseSamples) return false;
+    const double yields = inside->second.all;
+    const double body = functions_.at(nameOf(frame)).all - yields;
+    return yields >= kMinPhaseSamples && body >= kMinPhaseSamples &&
+           ofModel(inside->second) + inside->second.update == 0 &&
+           operators_ * whole_.all <= body * (operators_ + others_);
   }
   // Called at the first line of the model, and before the model: for what that is given.
   [[nodiscard]] bool feedsModel(StackId frame, const OwnSamples& f) const {
@@ -258,7 +289,9 @@ class PhaseFinder {
   const StackLabels& labels_;
   const bool fetched_;
   OwnSamples whole_;
+  double operators_ = 0, others_ = 0;
   std::map<Name, OwnSamples> functions_;
+  std::map<Name, std::uint32_t> calls_;  // the first line of it at which the hook saw steps called
   // Inside the iterator of a `for` statement at the line; all else of it.
   std::map<std::pair<Name, std::uint32_t>, OwnSamples> iterators_, lines_;
   std::map<StringId, bool> users_, starts_, plays_;  // by a frame's file, and its function
@@ -287,12 +320,15 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     turns.sample(sample.at, stack, labels.of(stack, Side::kTrainer).rule);
   });
   turns.end();
+  PhaseFinder finder(trace, labels, thread.id, turns.fetched());
   NativeClasses classes(trace);
   eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
+    OwnSamples alone;
+    alone.see(trace, native, classes.of(native));
+    finder.seeNative(alone.operators, alone.others);
     if (native.stack.none() || native.stack.value > samples.size()) return;
-    of(native.stack).see(trace, native, classes.of(native));
+    of(native.stack).add(alone);
   });
-  PhaseFinder finder(trace, labels, turns.fetched());
   for (std::size_t i = 0; i < samples.size(); ++i)
     if (samples[i].all > 0) finder.see(StackId{static_cast<std::uint32_t>(i + 1)}, samples[i]);
   inside_.reserve(trace.stacks.size());

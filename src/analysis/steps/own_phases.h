@@ -37,9 +37,11 @@ namespace stallprof {
 // The rest of their time, own lines and arrays, is then transform too. So is that of a line of
 // the user's own, in a function that trains, too, which reads, transforms or works on arrays, calls
 // no framework, and lies after such a batch or step and before the model: a batch cut in the loop,
-// by a list comprehension of its own (Python from 3.12 on has no frame for it). Without a model
-// that rules know nothing distinguishes them: none. Likewise a line above the model's at which a
-// program without a loader is asleep.
+// by a list comprehension of its own (Python from 3.12 on has no frame for it). Likewise a line
+// above the model's at which a program without a loader is asleep. A model is where rules know one,
+// or the hook says where its steps are called from (StepPlace). Without either nothing
+// distinguishes what makes data, but for the iterator of a `for` statement where the kernel's
+// samples show operators or BLAS, and no larger a part of them than the loop's body is of the time.
 //
 // Evaluating: they run the model, never backward nor an update, and lie in a few steps of an
 // optimizer alone, each far longer than the others; or a line below the update that is so. All of

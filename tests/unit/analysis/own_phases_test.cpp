@@ -189,6 +189,51 @@ TEST_CASE("the iterator of a loop around the training makes data, unless it trai
   CHECK(near2(under(seen(10, 6, 21, "released"), "33 iterates=1"), 0));  // a loop beside it
 }
 
+// As JAX's: main() calls it at 32 (16), and again at 21 while it warms up; above that call, at 30
+// (1) and 31 (14), it makes data.
+TEST_CASE("lines above the call of a step that has no frame of its own make data") {
+  const auto called = [](const std::string& places) {
+    return transformed(seen(10, 4, 1) + seen(50, 2, 14) + seen(70, 4, 16, "released"), places);
+  };
+  const auto from = [](int line, int optimizer = 1) {
+    return "0 step_place thread=1 optimizer=" + std::to_string(optimizer) +
+           " line=" + std::to_string(line) + " function=\"main\" file=\"train.py\"\n";
+  };
+  CHECK(near2(called(""), 0));
+  CHECK(near2(called(from(32)), 0.6));
+  CHECK(near2(called(from(21) + "100ms" + from(32).substr(1)), 0.6));
+  CHECK(near2(called(from(31, 1) + from(32, 2)), 0.4));  // two networks: the first
+}
+
+// Arrays are all there is: the iterator (21, 22) of the loop in main(), whose body is at line 32
+// (16), and what the kernel's samples find.
+TEST_CASE("an iterator makes data for arithmetic that no more than the loop's body can hold") {
+  const auto under = [](const std::string& natives, const std::string& samples) {
+    const Analysis a = analyze(
+        test::traceOf(test::kTrainer + kReadFrames +
+                      "0 stack stack=21 file=\"train.py\" function=\"main\" line=28 iterates=1\n"
+                      "0 stack stack=22 caller=21 file=\"train.py\" function=\"rows\" line=5\n"
+                      "repeat 200 every 100ms\n"
+                      "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                      samples + natives + "end\n"));
+    return a.breakdown.phase ? a.breakdown.phase->transform : -1;
+  };
+  const auto natives = [](int blas, int others) {
+    return "0ms native thread=1 duration=100ms samples=" + std::to_string(blas) +
+           " file=\"/u/numpy.libs/libopenblas64_.so\" function=\"dgemm_kernel\"\n"
+           "0ms native thread=1 duration=100ms samples=" +
+           std::to_string(others) +
+           " file=\"/usr/lib/libpython3.11.so.1.0\" function=\"_PyEval_EvalFrameDefault\"\n";
+  };
+  const std::string made = seen(10, 7, 22) + seen(80, 3, 16, "released");
+  CHECK(near2(under(natives(2, 8), made), 0.7));
+  CHECK(near2(under(natives(4, 6), made), 0));  // the iterator computes
+  CHECK(near2(under(natives(0, 8), made), 0));  // nothing shows that anything does
+  CHECK(near2(under("", made), 0));
+  // A generator that trains, of which the loop only takes the losses.
+  CHECK(near2(under(natives(1, 9), seen(10, 10, 22)), 0));
+}
+
 TEST_CASE(
     "the step of an environment makes data, whatever its class is called; an update does not") {
   const auto ofClass = [](const std::string& name, const std::string& below) {
