@@ -151,7 +151,9 @@ struct OptimizerStep {
 };
 
 // Where an optimizer's steps are called from, a frame each: of steps that have no frame of their
-// own, as calls of JAX's compiled functions. Reported once for each such place, before its step.
+// own, as calls of JAX's compiled functions. Reported when that changes, before the step: of lines
+// that a warm-up called once none comes back. Where calls are not seen (before CPython 3.12), when
+// a gradient is compiled, each place with a number of its own.
 struct StepPlace {
   ThreadId thread;
   std::uint32_t optimizer = 0;  // as OptimizerStep::optimizer

@@ -43,14 +43,17 @@ class PhaseFinder {
   // `fetched`: the hook times the loader's batches.
   PhaseFinder(const Trace& trace, const StackLabels& labels, ThreadId thread, bool fetched)
       : trace_(trace), labels_(labels), fetched_(fetched) {
-    std::map<std::pair<std::uint32_t, Name>, std::uint32_t> latest;  // before, a program warms up
+    std::map<std::pair<std::uint32_t, Name>, std::vector<std::uint32_t>> lines;
     for (const auto& row : trace.stepPlaces)
       if (row.data.thread == thread)
-        latest[{row.data.optimizer, {row.data.function, row.data.file}}] = row.data.line;
-    for (const auto& [of, line] : latest) {
-      std::uint32_t& first = calls_.try_emplace(of.second, line).first->second;
-      first = std::min(first, line);
-    }
+        lines[{row.data.optimizer, {row.data.function, row.data.file}}].push_back(row.data.line);
+    for (const auto& [of, called] : lines)
+      for (const std::uint32_t line : called) {
+        // A program warms up at another line, once.
+        if (line != called.back() && std::count(called.begin(), called.end(), line) < 2) continue;
+        std::uint32_t& first = calls_.try_emplace(of.second, line).first->second;
+        first = std::min(first, line);
+      }
   }
 
   // `seen`: how often the stack was, and when.

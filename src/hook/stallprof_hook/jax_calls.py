@@ -72,7 +72,7 @@ class Step:
 
     __slots__ = ('function', 'number', 'sure', 'decided', 'data', 'same', 'names', 'results', 'calls',
                  'held', 'state', 'fed', 'steps', 'begun', 'updated', 'kinds', 'kind',
-                 'compiled', 'alone', 'places')
+                 'compiled', 'alone', 'place', 'reported')
 
     def __init__(self, function, steps):
         key = id(function)
@@ -88,7 +88,7 @@ class Step:
         self.updated = True     # an update was traced in it
         self.fed = False        # that call's results went into this one
         self.calls = 0
-        self.places = set()     # it was called from, as far as they are reported
+        self.place, self.reported = None, 0   # where it was called from last; how often that changed
         self.held = []          # (at, duration, same), of calls that may turn out to be steps
         self.state = set()      # places that held results of the call before
 

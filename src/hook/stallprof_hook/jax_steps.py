@@ -12,6 +12,7 @@ Compiled functions are objects of a native class, and only its __call__ is repla
 holds stays what it is. Where a million calls show no step the class gets its own back. Up to Python
 3.11 calls go around a native class's __call__, and eager updates alone are seen.
 """
+import collections
 import sys
 import threading
 
@@ -21,7 +22,8 @@ from .parts import ABSENT, Part, Parts, report
 from .tf_steps import fitting
 
 _steps = {}      # id(compiled function) -> jax_calls.Step
-_eager = {}      # stack of a place that updates eagerly -> number
+_eager = {}      # stack of a place that updates eagerly, or is traced where calls are not seen -> number
+_blind = [False]  # calls are not seen
 _MAX_PLACES, _MAX_FRAMES = 8, 32
 _VECTORCALL = 1 << 11   # Py_TPFLAGS_HAVE_VECTORCALL
 CALLS = Parts('jax_steps', Part('calls', 'steps that are calls of compiled functions',
@@ -39,6 +41,18 @@ def _in_a_loop():
             return True
         frame = frame.f_back
     return False
+
+
+def _report_frames(number, frame):
+    """Once it is compiled a step has no frame that shows it. The outermost frames, without JAX's own."""
+    at, found = now(), collections.deque(maxlen=_MAX_FRAMES)
+    while frame is not None:
+        if '/jax/_src/' not in frame.f_code.co_filename:
+            found.append((frame.f_lineno or 0, frame.f_code))
+        frame = frame.f_back
+    for line, code in found:
+        name = getattr(code, 'co_qualname', code.co_name)   # as stacks have it
+        put(events.STEP_PLACE, at, number, line, name, code.co_filename)
 
 
 def _mark(function, sure):
@@ -59,6 +73,11 @@ def _differentiated(token, args, result, succeeded):
     function = native.outermost_jitted()
     if succeeded and function is not None:
         _mark(function, False)
+    elif succeeded and _blind[0] and not sys.modules['jax._src.core'].trace_state_clean():
+        known = len(_eager)
+        number = _number_of_place()
+        if known < len(_eager) <= _MAX_PLACES:
+            _report_frames(number, sys._getframe(1))
 
 
 def _begins(args, kwargs):
@@ -99,20 +118,12 @@ def _call_begins(step, args, kwargs, inside):
 
 
 def _report_place(step):
-    """Where it is called from, each frame: once it is compiled it has none that shows it."""
+    """Where it is called from, wherever that changes: a warm-up is called once, two calls by turns."""
     frame = sys._getframe(2)
     place = frame.f_code, frame.f_lineno
-    if place in step.places or len(step.places) == _MAX_PLACES:
-        return
-    step.places.add(place)
-    at = now()
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            return
-        code = frame.f_code
-        name = getattr(code, 'co_qualname', code.co_name)   # as stacks have it
-        put(events.STEP_PLACE, at, step.number, frame.f_lineno or 0, name, code.co_filename)
-        frame = frame.f_back
+    if place != step.place and step.reported < _MAX_PLACES:
+        step.place, step.reported = place, step.reported + 1
+        _report_frames(step.number, frame)
 
 
 def _call_done(step, at, args, kwargs, result):
@@ -139,6 +150,7 @@ def _install_calls():
     if CALLS.install(module, {'PjitFunction.__call__': around}) \
             and module.PjitFunction.__flags__ & _VECTORCALL:
         put_back[0]()
+        _blind[0] = True
         report('jax_steps.calls', ABSENT, 'steps that are calls of compiled functions: they show from '
                                           'Python 3.12 on, this is %d.%d' % sys.version_info[:2])
 

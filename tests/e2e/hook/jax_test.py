@@ -316,6 +316,20 @@ def batch(): return numpy.ones((8, 4), 'f4'), numpy.ones((8, 1), 'f4')
             '''
         self.assertEqual((self.count(loop % 1), self.count(loop % 5)), ([50], [50]))
 
+    def test_where_a_step_is_called_from_is_known(self):
+        loop = '''
+            step = jax.jit(by_hand)
+            weights = step(weights, *batch())
+            for _ in range(50):
+                weights = step(weights, *batch())
+            '''
+        run = Run([REAL, '-c', self.HEAD + textwrap.dedent(loop)])
+        self.assertEqual((run.status, run.err), (0, ''))
+        first = self.HEAD.count('\n') + 2   # `step = ...`
+        # Before Python 3.12 calls are not seen, but where it is compiled is.
+        lines = [place.line for place in run.place if place.function == '<module>']
+        self.assertEqual(lines[-1], first + 3 if run.optimizer else first + 1)
+
     def test_a_compiled_function_stays_what_it_is(self):
         probe = self.HEAD + textwrap.dedent('''
             import inspect

@@ -202,7 +202,8 @@ TEST_CASE("lines above the call of a step that has no frame of its own make data
   CHECK(near2(called(""), 0));
   CHECK(near2(called(from(32)), 0.6));
   CHECK(near2(called(from(21) + "100ms" + from(32).substr(1)), 0.6));
-  CHECK(near2(called(from(31, 1) + from(32, 2)), 0.4));  // two networks: the first
+  CHECK(near2(called(from(31, 1) + from(32, 2)), 0.4));                  // two networks: the first
+  CHECK(near2(called(from(31) + from(32) + from(31) + from(32)), 0.4));  // likewise, by turns
 }
 
 // Arrays are all there is: the iterator (21, 22) of the loop in main(), whose body is at line 32
