@@ -38,23 +38,30 @@ constexpr double kInLongSteps = 0.95;  // of a function's samples
 constexpr double kRunsModel = 0.30;    // of a function's samples: a checkpoint, a table do not
 constexpr double kIdleLine = 0.80;     // of a line's samples: asleep, or waiting for others
 
+using Name = std::tuple<StringId, StringId>;  // function, file
+
+// The first line of each function at which the hook saw the thread's steps called. A line that was
+// left for another and never came back warmed up.
+std::map<Name, std::uint32_t> firstCalls(const Trace& trace, ThreadId thread) {
+  std::map<std::pair<std::uint32_t, Name>, std::vector<std::uint32_t>> lines;  // of each optimizer
+  for (const auto& row : trace.stepPlaces)
+    if (row.data.thread == thread)
+      lines[{row.data.optimizer, {row.data.function, row.data.file}}].push_back(row.data.line);
+  std::map<Name, std::uint32_t> first;
+  for (const auto& [of, called] : lines)
+    for (const std::uint32_t line : called)
+      if (line == called.back() || std::count(called.begin(), called.end(), line) > 1) {
+        std::uint32_t& known = first.try_emplace(of.second, line).first->second;
+        known = std::min(known, line);
+      }
+  return first;
+}
+
 class PhaseFinder {
  public:
   // `fetched`: the hook times the loader's batches.
   PhaseFinder(const Trace& trace, const StackLabels& labels, ThreadId thread, bool fetched)
-      : trace_(trace), labels_(labels), fetched_(fetched) {
-    std::map<std::pair<std::uint32_t, Name>, std::vector<std::uint32_t>> lines;
-    for (const auto& row : trace.stepPlaces)
-      if (row.data.thread == thread)
-        lines[{row.data.optimizer, {row.data.function, row.data.file}}].push_back(row.data.line);
-    for (const auto& [of, called] : lines)
-      for (const std::uint32_t line : called) {
-        // A program warms up at another line, once.
-        if (line != called.back() && std::count(called.begin(), called.end(), line) < 2) continue;
-        std::uint32_t& first = calls_.try_emplace(of.second, line).first->second;
-        first = std::min(first, line);
-      }
-  }
+      : trace_(trace), labels_(labels), fetched_(fetched), calls_(firstCalls(trace, thread)) {}
 
   // `seen`: how often the stack was, and when.
   void see(StackId stack, OwnSamples seen) {
@@ -146,8 +153,6 @@ class PhaseFinder {
   }
 
  private:
-  using Name = std::tuple<StringId, StringId>;
-
   // In a few steps alone, each far longer than the others.
   static bool rare(const OwnSamples& f) {
     return f.all >= kMinPhaseSamples && f.inLong >= kInLongSteps * f.all &&
@@ -179,18 +184,16 @@ class PhaseFinder {
   }
   // The first line of a function that trains at which the model runs; 0: it does not train.
   [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
-    const auto call = calls_.find(name);
-    const std::uint32_t called = call == calls_.end() ? 0 : call->second;
+    if (const auto call = calls_.find(name); call != calls_.end()) return call->second;
     const double updates = functions_.at(name).update;
-    if (updates == 0) return called;
+    if (updates == 0) return 0;
     for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
          ++at)
-      if (at->first.second == called ||
-          at->second.model + at->second.framework + at->second.update >
+      if (at->second.model + at->second.framework + at->second.update >
               kSomeModel * at->second.all ||
           2 * at->second.update >= updates)
         return at->first.second;
-    return called;
+    return 0;
   }
   // The iterator of a `for` statement around the training, whatever it does, unless it trains
   // itself or asks the model.
@@ -291,10 +294,10 @@ class PhaseFinder {
   const Trace& trace_;
   const StackLabels& labels_;
   const bool fetched_;
+  const std::map<Name, std::uint32_t> calls_;  // by firstCalls()
   OwnSamples whole_;
   double operators_ = 0, others_ = 0;
   std::map<Name, OwnSamples> functions_;
-  std::map<Name, std::uint32_t> calls_;  // the first line of it at which the hook saw steps called
   // Inside the iterator of a `for` statement at the line; all else of it.
   std::map<std::pair<Name, std::uint32_t>, OwnSamples> iterators_, lines_;
   std::map<StringId, bool> users_, starts_, plays_;  // by a frame's file, and its function

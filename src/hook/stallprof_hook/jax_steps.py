@@ -10,7 +10,8 @@ many updates: such functions are left alone, and the steps stay unknown.
 
 Compiled functions are objects of a native class, and only its __call__ is replaced: what a program
 holds stays what it is. Where a million calls show no step the class gets its own back. Up to Python
-3.11 calls go around a native class's __call__, and eager updates alone are seen.
+3.11 calls go around a native class's __call__, and eager updates alone are seen, and where a
+gradient is compiled.
 """
 import collections
 import sys
@@ -23,7 +24,7 @@ from .tf_steps import fitting
 
 _steps = {}      # id(compiled function) -> jax_calls.Step
 _eager = {}      # stack of a place that updates eagerly, or is traced where calls are not seen -> number
-_blind = [False]  # calls are not seen
+_calls_unseen = [False]   # the interpreter calls compiled functions past our __call__
 _MAX_PLACES, _MAX_FRAMES = 8, 32
 _VECTORCALL = 1 << 11   # Py_TPFLAGS_HAVE_VECTORCALL
 CALLS = Parts('jax_steps', Part('calls', 'steps that are calls of compiled functions',
@@ -73,10 +74,10 @@ def _differentiated(token, args, result, succeeded):
     function = native.outermost_jitted()
     if succeeded and function is not None:
         _mark(function, False)
-    elif succeeded and _blind[0] and not sys.modules['jax._src.core'].trace_state_clean():
-        known = len(_eager)
-        number = _number_of_place()
-        if known < len(_eager) <= _MAX_PLACES:
+    elif (succeeded and _calls_unseen[0] and len(_eager) < _MAX_PLACES
+            and not sys.modules['jax._src.core'].trace_state_clean()):
+        known, number = len(_eager), _number_of_place()
+        if len(_eager) > known:
             _report_frames(number, sys._getframe(1))
 
 
@@ -118,10 +119,12 @@ def _call_begins(step, args, kwargs, inside):
 
 
 def _report_place(step):
-    """Where it is called from, wherever that changes: a warm-up is called once, two calls by turns."""
+    """Where it is called from, whenever that changes: a warm-up is left once, two calls alternate."""
+    if step.reported == _MAX_PLACES:
+        return
     frame = sys._getframe(2)
     place = frame.f_code, frame.f_lineno
-    if place != step.place and step.reported < _MAX_PLACES:
+    if place != step.place:
         step.place, step.reported = place, step.reported + 1
         _report_frames(step.number, frame)
 
@@ -150,7 +153,7 @@ def _install_calls():
     if CALLS.install(module, {'PjitFunction.__call__': around}) \
             and module.PjitFunction.__flags__ & _VECTORCALL:
         put_back[0]()
-        _blind[0] = True
+        _calls_unseen[0] = True
         report('jax_steps.calls', ABSENT, 'steps that are calls of compiled functions: they show from '
                                           'Python 3.12 on, this is %d.%d' % sys.version_info[:2])
 

@@ -60,7 +60,7 @@ class ByHand(unittest.TestCase):
                 weights = step(weights, x, y)
             '''), [300])
 
-    def test_where_they_are_called_from_is_said_once(self):
+    def test_where_they_are_called_from_is_reported_once(self):
         run = Run([sys.executable, '-c', FAKE + textwrap.dedent('''
             step = jax.jit(by_hand)
             def update(weights):
@@ -73,6 +73,20 @@ class ByHand(unittest.TestCase):
         first = FAKE.count('\n') + 2   # `step = ...`
         self.assertEqual(lines, [('update', first + 2), ('<module>', first + 4)])
         self.assertEqual({place.optimizer for place in run.place}, {step.optimizer for step in run.optimizer})
+
+    def test_where_they_are_called_from_is_reported_when_it_changes_eight_times_at_most(self):
+        run = Run([sys.executable, '-c', FAKE + textwrap.dedent('''
+            step = jax.jit(by_hand)
+            for _ in range(30):
+                weights = step(weights, *batch())
+            for _ in range(30):
+                weights = step(weights, *batch())
+                weights = step(weights, *batch())
+            ''')], path_after=(os.path.join(HERE, 'fake'),))
+        self.assertEqual((run.status, run.err), (0, ''))
+        first = FAKE.count('\n') + 2   # `step = ...`
+        self.assertEqual([place.line - first for place in run.place], [2, 4, 5, 4, 5, 4, 5, 4])
+        self.assertEqual(len(run.optimizer), 90)
 
     def test_gradients_that_do_not_come_back_are_no_steps(self):
         self.assertEqual(steps('''

@@ -173,7 +173,7 @@ class Stacks(unittest.TestCase):
             self.assertGreater(len(stacks), 5, version)
             self.assertLessEqual(len(alone), 1 + len(stacks) * 0.05, version)
 
-    def test_a_frame_knows_that_it_is_inside_the_iterator_of_its_for_statement(self):
+    def test_a_frame_inside_the_iterator_of_its_for_statement_is_marked(self):
         """Called from C or resumed in place, the first time or specialised; nothing else called at that line is."""
         program = ('import itertools, sys, time\n'
                    'class Items:\n'

@@ -78,7 +78,7 @@ extern const FindingDefinition kTooFewWorkers(
   no rule matches (a sleep), and more than on reading. Workers are busy over 70 % of the time, or
   the pipeline model predicts a gain of 5 % with more workers. The cores are under 90 % in use. If
   threads of the training process make the batches (tf.data, a prefetch thread): the step waits for
-  them, they do not wait for the GIL, and cores are idle.)",
+  them, they do not wait for the GIL, cores are idle, and the training thread does not lack one.)",
      .fixes =
          R"(- Raise num_workers to the predicted number, which never exceeds cores or memory.
 - Cheaper preprocessing, if memory for workers is short.)",

@@ -94,7 +94,7 @@ class Watcher {
     }
   }
 
-  // Compiling says that a model will work: once it is compiled, nothing may show that it does.
+  // Without compiling: a compiled model may have no frame afterwards that shows its work.
   [[nodiscard]] bool atWork(const StackSlice& slice) const {
     const PhaseRule* rule = labels_.of(slice.stack, Side::kTrainer).rule;
     return rule && namesWork(*rule) && rule->overhead != OverheadKind::kCompilation;
