@@ -31,8 +31,9 @@ constexpr OwnRule kOwnRules[] = {
      "In the trainer, at a line that gets a loader's batches: the part of its CPU time in "
      "munmap(), by native samples. It unmaps the shared memory of the previous batch."},
     {kUnknownLine, "other",
-     "The trainer's own code, in a loop with an unknown loader, at a line that does not compute by "
-     "any rule and does not make the input of computing lines."},
+     "The trainer's own code where no loader is known: at a line of its loop that does not compute "
+     "by any rule and does not make the input of computing lines; without such lines and without "
+     "steps, anywhere, operations on arrays too."},
     {kOwnCollective, "comm",
      "A rank on a host without a device is blocked in backward while no thread of its process "
      "works: it waits for the other ranks' gradients."},

@@ -118,8 +118,9 @@ class ExplainCommand final : public Command {
  public:
   void declare(CLI::App& app) override {
     app.description("Explains a finding: its meaning, rule, fixes, and when it is wrong.");
-    addText(app, "id", id_,
-            "the finding, for example \"transform.too_few_workers\" (default: list all)");
+    addText(
+        app, "id", id_,
+        "the finding, for example \"transform.too_few_workers\", or \"steps\" (default: list all)");
     addText(app, "--rule", rule_, "explain a phase rule instead, for example \"torch.collate\"");
     addText(app, "--rules", file_, "list the phase rules; with FILE, your rules first");
   }

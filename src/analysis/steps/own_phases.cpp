@@ -98,6 +98,13 @@ class PhaseFinder {
     others_ += others;
   }
 
+  // Little of the time is the model's where data take nearly all of it.
+  [[nodiscard]] bool knowsModel() const {
+    return whole_.model >= kSomeModel * whole_.all ||
+           (whole_.model > 0 && whole_.model + whole_.update >= 2 * kMinPhaseSamples) ||
+           !calls_.empty();
+  }
+
   [[nodiscard]] bool evaluates(StackId frame) const {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end()) return false;
@@ -160,12 +167,6 @@ class PhaseFinder {
   }
   static bool runsModelRarely(const OwnSamples& f) {
     return rare(f) && ofModel(f) >= kRunsModel * f.all && f.update == 0 && !f.plays;
-  }
-  // Little of the time is the model's where data take nearly all of it.
-  [[nodiscard]] bool knowsModel() const {
-    return whole_.model >= kSomeModel * whole_.all ||
-           (whole_.model > 0 && whole_.model + whole_.update >= 2 * kMinPhaseSamples) ||
-           !calls_.empty();
   }
   static double ofModel(const OwnSamples& f) { return f.model + f.framework - f.programs; }
   static bool reads(const OwnSamples& f) {
@@ -355,6 +356,7 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
                       : finder.pauses(frame)                        ? Is::kPause
                       : follows                                     ? Is::kAfterUpdate
                                                                     : Is::kNeither);
+    yieldsToOperators_ |= inside_.back() == Is::kData && !finder.knowsModel();
   }
 }
 

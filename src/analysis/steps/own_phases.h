@@ -67,6 +67,9 @@ class OwnPhases {
   // What a sample is for whose stack holds one of them, where nothing nearer says it.
   [[nodiscard]] std::optional<SampleLabel> claim(StackId stack, const StackLabel& label,
                                                  const SampleLabel& sample) const;
+  // No rule knows a model, but what makes data: an iterator, for a loop that computes by the
+  // kernel's samples.
+  [[nodiscard]] bool yieldsToOperators() const { return yieldsToOperators_; }
 
  private:
   enum class Is : std::uint8_t {
@@ -79,6 +82,7 @@ class OwnPhases {
     kPause,
     kAfterUpdate
   };
+  bool yieldsToOperators_ = false;
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
 };
 

@@ -359,10 +359,8 @@ std::vector<std::string> nextCommands(const Analysis& a, const PresentOptions& o
     out.push_back(report + " --format html -o report.html");
     out.push_back(report + " --format json");
   }
-  for (const Finding& f : a.findings) {
-    out.push_back("stallprof explain " + f.id);
-    break;
-  }
+  if (!a.findings.empty()) out.push_back("stallprof explain " + a.findings[0].id);
+  if (a.steps.count == 0) out.emplace_back("stallprof explain steps");
   out.emplace_back("stallprof doctor");
   return out;
 }

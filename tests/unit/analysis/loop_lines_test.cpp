@@ -201,6 +201,22 @@ TEST_CASE("where arrays are all there is, no line is known to compute, and none 
   CHECK(lines.of(StackId{3}) == LoopLines::Is::kUnknown);
   const Analysis a = analyze(trace);
   CHECK(a.verdict.healthy.value_or(false) == false);
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near2(a.breakdown.phase->compute, 0));
+  CHECK(near2(a.breakdown.phase->other, 1));
+  CHECK(a.verdict.boundBy == "unknown");
+}
+
+TEST_CASE("in a run without steps only known code computes, in a loop or without one") {
+  const auto phases = [](int at) {
+    const Analysis a = analyze(
+        test::traceOf(test::kTrainer + kLoopFrames + sample(0, 200, at) + sample(2000, 50, 9)));
+    REQUIRE(a.breakdown.phase.has_value());
+    return *a.breakdown.phase;
+  };
+  CHECK(near2(phases(7).other, 0.8));
+  CHECK(near2(phases(7).compute, 0.2));  // backward
+  CHECK(near2(phases(8).compute, 1));    // a module's call
 }
 
 TEST_CASE("of a loop that mostly computes, data over a tenth is a verdict of low confidence") {

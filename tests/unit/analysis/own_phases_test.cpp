@@ -217,7 +217,11 @@ TEST_CASE("an iterator makes data for arithmetic that no more than the loop's bo
                       "repeat 200 every 100ms\n"
                       "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
                       samples + natives + "end\n"));
-    return a.breakdown.phase ? a.breakdown.phase->transform : -1;
+    REQUIRE(a.breakdown.phase.has_value());
+    // What nothing names computes only if it is what the data is made for.
+    const auto& phase = *a.breakdown.phase;
+    CHECK(near2(phase.transform > 0 ? phase.compute : phase.other, 1 - phase.transform));
+    return phase.transform;
   };
   const auto natives = [](int blas, int others) {
     return "0ms native thread=1 duration=100ms samples=" + std::to_string(blas) +

@@ -262,12 +262,15 @@ bool TrainerSamples::ofDataLine(const StackLabel& label, const Sample& sample,
          (what.phase == Phase::kCompute || what.phase == Phase::kUnknown);
 }
 
-// Neither a rule nor its line says what it is for. Waiting behind the model's first call may be
-// for its result.
+// Neither a rule nor its line says what it is for, nor a step around it; where no line is known to
+// compute, arrays may be a model's or its data. Waiting behind the model's first call may be for
+// its result.
 bool TrainerSamples::ofUnknownLine(const StackLabel& label, const Sample& sample,
                                    const SampleLabel& what) const {
   const StackId stack = sample.stack->stack;
-  return lines_.known() && !label.rule && what.phase == Phase::kCompute &&
+  const bool nowhere = stepless_ && !lines_.known() && !own_.yieldsToOperators();
+  const bool unnamed = !label.rule || (nowhere && label.rule->arrays);
+  return (lines_.known() || nowhere) && unnamed && what.phase == Phase::kCompute &&
          lines_.of(stack) != LoopLines::Is::kCompute &&
          !lines_.awaitsModel(stack, sample.wait != Wait::kRunning);
 }
