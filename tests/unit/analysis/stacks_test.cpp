@@ -221,6 +221,23 @@ TEST_CASE("own Python counts only with the lock held and no library's Python bel
   CHECK(!test::find(withGil("unknown"), "compute.python_overhead"));
 }
 
+TEST_CASE("own Python under a library that asks for data is not the step's") {
+  const auto under = [](const std::string& file) {
+    return analyze(test::traceOf(
+        test::kTrainer + "0 stack stack=1 file=\"/u/site-packages/" + file +
+        "\" function=\"get\"\n"
+        "0 stack stack=2 caller=1 file=\"train.py\" function=\"Rows.__getitem__\" line=17\n"
+        "repeat 300 every 100ms\n"
+        "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
+        "5ms stack_slice thread=1 duration=90ms stack=2 samples=10 gil=holds\n"
+        "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  };
+  const Analysis data = under("keras/src/trainers/data_adapters/py_dataset_adapter.py");
+  CHECK(data.verdict.boundBy == "transform");
+  CHECK(!test::find(data, "compute.python_overhead"));
+  CHECK(test::find(under("keras/src/callbacks/lambda_callback.py"), "compute.python_overhead"));
+}
+
 TEST_CASE("samples that miss the thread's work in a loop without a loader leave low confidence") {
   // Of 100 ms two samples in ten find it running; it ran for `ran` ms.
   const auto of = [](int ran) {

@@ -8,8 +8,9 @@
 
 namespace stallprof {
 
-bool ownPython(const StackLabel& label, const Sample& sample) {
-  return sample.wait == Wait::kRunning && sample.stack->gil == Gil::kHolds &&
+bool ownPython(const StackLabel& label, const Sample& sample, Phase phase) {
+  const bool ofStep = phase == Phase::kCompute || phase == Phase::kOther;
+  return ofStep && sample.wait == Wait::kRunning && sample.stack->gil == Gil::kHolds &&
          label.hot == label.python && label.usersLine() && !sample.stack->gc;
 }
 
@@ -42,8 +43,7 @@ void FunctionTally::add(ThreadId thread, const StackLabel& label, Phase phase,
     f.samples.running += sample.count;
     if (deviceIdle) f.samples.whileIdle += sample.count;
   }
-  const bool data = what.rule == kOwnData || what.rule == kEnvironment;
-  if (!data && ownPython(label, sample)) f.samples.ownPython += sample.count;
+  if (ownPython(label, sample, phase)) f.samples.ownPython += sample.count;
   if (sample.stack->gil == Gil::kWaits) f.samples.lockWaits += sample.count;
   if (thread == f.last) return;
   f.last = thread;

@@ -51,7 +51,6 @@ struct TrainerSamples::Place {
 struct TrainerSamples::Seen {
   SampleLabel what;
   Phase phase = Phase::kUnknown;
-  bool fetches = false;  // the program's own code does, as no rule says
   bool unclear = false;  // what it is for, by rules
   bool waits = false;    // for a producer
 };
@@ -102,13 +101,13 @@ void TrainerSamples::take(const Piece* piece, const Sample& sample, bool idle) {
                  deviceIdle);
 }
 
-bool TrainerSamples::labelOwnCode(const StackLabel& label, const Place& place, const Sample& sample,
+void TrainerSamples::labelOwnCode(const StackLabel& label, const Place& place, const Sample& sample,
                                   SampleLabel& what) {
   if (place.step && !stepless_ && timeline_.fetches.empty() && isBy(label, kTorchLoad))
     what = {Phase::kExtract, OverheadKind::kNone, kTorchLoad};
   if (const auto own = own_.claim(sample.stack->stack, label, what)) {
     what = *own;
-    return own->phase != Phase::kCompute;
+    return;
   }
   const bool data = ofDataLine(label, sample, what);
   if (place.open() && releases_ && releases_->take(sample)) {
@@ -119,13 +118,12 @@ bool TrainerSamples::labelOwnCode(const StackLabel& label, const Place& place, c
     what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
   else if (ofUnknownLine(label, sample, what))
     what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
-  return data;
 }
 
 TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place& place,
                                             const Sample& sample, SampleLabel what) {
   Seen seen;
-  seen.fetches = labelOwnCode(label, place, sample, what);
+  labelOwnCode(label, place, sample, what);
   countCompilation(what, sample);
   countPrediction(what, sample);
   Phase& phase = seen.phase = what.phase;
@@ -200,7 +198,7 @@ void TrainerSamples::count(const StackLabel& label, const Place& place, const Sa
     facts_.overheads[static_cast<std::size_t>(overhead)] += weight;
   if (place.step) {
     facts_.step.add(seen.phase, sample.stack, weight);
-    countStep(label, sample, seen.fetches);
+    countStep(label, sample, seen.phase);
   }
   if (place.open() && seen.phase == Phase::kCompute && computes(label, sample))
     facts_.modelTime += weight;
@@ -239,12 +237,12 @@ void TrainerSamples::countLine(Phase phase, const Sample& sample) {
   line.samples.add(phase, sample.stack, secondsOf(sample));
 }
 
-void TrainerSamples::countStep(const StackLabel& label, const Sample& sample, bool fetches) {
+void TrainerSamples::countStep(const StackLabel& label, const Sample& sample, Phase phase) {
   addOwnLock(facts_, sample);
   if (sample.stack->gil == Gil::kUnknown) return;
   ++facts_.gilKnown;
   facts_.stepLockWaits += sample.stack->gil == Gil::kWaits;
-  facts_.ownPython += !fetches && ownPython(label, sample);
+  facts_.ownPython += ownPython(label, sample, phase);
 }
 
 void TrainerSamples::end() {

@@ -34,9 +34,9 @@ class TrainerSamples {
  private:
   struct Place;
   struct Seen;
-  // Sets in `what` what the program's own code is for, where no rule says; true: it fetches data.
-  [[nodiscard]] bool labelOwnCode(const StackLabel& label, const Place& place, const Sample& sample,
-                                  SampleLabel& what);
+  // Sets in `what` what the program's own code is for, where no rule says.
+  void labelOwnCode(const StackLabel& label, const Place& place, const Sample& sample,
+                    SampleLabel& what);
   [[nodiscard]] Seen seenIn(const StackLabel& label, const Place& place, const Sample& sample,
                             SampleLabel what);
   [[nodiscard]] Phase phaseInStep(const StackLabel& label, const Sample& sample, bool unclear,
@@ -50,7 +50,7 @@ class TrainerSamples {
   void countCompilation(const SampleLabel& what, const Sample& sample);
   void countPrediction(const SampleLabel& what, const Sample& sample);
   void countLine(Phase phase, const Sample& sample);
-  void countStep(const StackLabel& label, const Sample& sample, bool fetches);
+  void countStep(const StackLabel& label, const Sample& sample, Phase phase);
   [[nodiscard]] bool computes(const StackLabel& label, const Sample& sample) const;
   [[nodiscard]] bool ofDataLine(const StackLabel& label, const Sample& sample,
                                 const SampleLabel& what) const;
