@@ -63,6 +63,16 @@ TEST_CASE("where other processes of the job take the cores, its samples may be w
   CHECK(find(f.judge(), "compute.unfused_optimizer")->confidence == Confidence::kLow);
 }
 
+TEST_CASE("what an update waits for the interpreter's lock is not its own") {
+  Facts f = updating(120, "_single_tensor_adam");
+  f.trainer.stacks.functions[0].lockWaits = 60;
+  const Judgement j = f.judge();
+  REQUIRE(find(j, "compute.unfused_optimizer"));
+  CHECK(std::abs(find(j, "compute.unfused_optimizer")->shareRatio - 0.15) < 0.001);
+  f.trainer.stacks.functions[0].lockWaits = 90;
+  CHECK_FALSE(find(f.judge(), "compute.unfused_optimizer"));
+}
+
 TEST_CASE("an optimizer is left alone where fusing it is little, impossible or done") {
   const auto fires = [](Facts f) {
     return find(f.judge(), "compute.unfused_optimizer") != nullptr;

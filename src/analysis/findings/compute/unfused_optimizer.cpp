@@ -59,7 +59,9 @@ Maybe<Finding> unfusedOptimizer(const Evidence& e) {
   for (const FunctionSamples& f : s.functions) {  // most samples first
     if (!leftOf(e.trace, f)) continue;
     if (!hottest) hottest = &f;
-    time += f.seconds;
+    // Each operator takes the interpreter's lock again. Where other threads hold it, waiting for it
+    // is their doing, and their work does not get less by fewer operators.
+    if (f.samples > 0) time += f.seconds * (1 - f.lockWaits / f.samples);
   }
   if (!hottest || s.trainerTime <= 0) return {};
   const Share share = shareOf(time / s.trainerTime * s.trainer.samples, s.trainer);
@@ -92,7 +94,7 @@ extern const FindingDefinition kUnfusedOptimizer(
      .rule =
          R"(PyTorch is 2.4 or newer, no device was used, and over 8 % of the samples of the training
   thread (at the low end of a 90 % interval) are in the loops of Adam, AdamW, Adagrad or SGD:
-  _single_tensor_* or _multi_tensor_*.)",
+  _single_tensor_* or _multi_tensor_*. Waits for the GIL do not count.)",
      .fixes = R"(- torch.optim.Adam(..., fused=True); transformers: optim="adamw_torch_fused".)",
      .wrong = R"(gradients are sparse, or the optimizer is created with foreach=True or
   differentiable=True. PyTorch then refuses fused=True.)"});
