@@ -76,6 +76,7 @@ class PhaseFinder {
       seen.framework = namesOperators(*rule) * seen.all;
       seen.programs = (rule->id == kOwnProgram) * seen.framework;
     }
+    if (label.handover) seen.awaits = 0;  // who hands over shows what it is waited for
     whole_.add(seen);
     std::set<Name> met;  // once each, though it may call itself
     for (StackId at = stack; !at.none(); at = trace_.stack(at).caller) {

@@ -366,7 +366,9 @@ Analysis withRareWork(int stack, const std::string& wait = "running", bool each 
                      "0 stack stack=29 caller=28 file=\"/usr/lib/python3.11/selectors.py\" "
                      "function=\"_PollLikeSelector.select\" line=9\n"
                      "0 stack stack=30 caller=25 file=\"train.py\" function=\"RobotEnv.step\" "
-                     "line=90\n";
+                     "line=90\n"
+                     "0 stack stack=31 caller=25 file=\"/u/site-packages/joblib/parallel.py\" "
+                     "function=\"Parallel._retrieve\" line=9\n";
   for (int i = 0; i < 4; ++i) {
     const int at = 1000 * i;
     text += "repeat 30 every 20ms\n" + std::to_string(at) +
@@ -412,6 +414,7 @@ TEST_CASE("a line that is asleep, or waits for a program, in a few long steps al
   }
   CHECK_FALSE(test::find(withRareWork(30, "sleep"), "periodic.pause"));  // is trained on
   CHECK(near2(periodicOf(withRareWork(25, "futex")), 0));        // may be a wait for the model
+  CHECK(near2(periodicOf(withRareWork(31, "sleep")), 0));        // for a pool, asked for anything
   CHECK(near2(periodicOf(withRareWork(26, "sleep")), 0.32));     // the model's: evaluation
   CHECK(near2(periodicOf(withRareWork(25, "sleep", true)), 0));  // in each step, too
 }
