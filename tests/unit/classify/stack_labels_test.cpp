@@ -50,6 +50,13 @@ TEST_CASE("what a queue, a pool or a starting thread waits with is its own wait"
         Rule("python.thread_start", false));
   CHECK(ruleOf("concurrent/futures/thread.py ThreadPoolExecutor.shutdown",
                "threading.py Thread.join") == Rule("python.thread_join", false));
+  const auto waitOf = [](const std::string& call) {
+    const auto made = test::stackOf({"train.py main", kPackages + call});
+    return labelOf(made).handover ? std::string(labelOf(made).handover->id) : "";
+  };
+  CHECK(waitOf("joblib/parallel.py Parallel._retrieve") == "python.pool_wait");
+  CHECK(waitOf("joblib/parallel.py Parallel._get_sequential_output") == "");  // works itself
+  CHECK(waitOf("ray/_private/worker.py Worker.get_objects") == "python.pool_wait");
 }
 
 TEST_CASE("a native leaf speaks where Python's word is about a call further out") {
