@@ -20,10 +20,11 @@ namespace stallprof {
 // last seen blocked has not run since, so it is blocked in the same call and costs one read; after
 // a second of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the
 // blocked ones share 1,000 samples a second, so that thousands of sleepers leave the pace to the
-// others. Where the pace is slower than was asked for, threads of native code in a process whose
-// other threads have stacks to be read (pools, in one that runs Python) are sampled at a quarter of
-// it: a pool of 25 left its trainer 9 samples a second. What is written is bounded too: the more
-// threads, the longer the interval that one slice covers.
+// others; with them those that wake up now and then for next to nothing, but for a process's first
+// thread, which may be a training that waits. Where the pace is slower than was asked for, threads
+// of native code in a process whose other threads have stacks to be read (pools, in one that runs
+// Python) are sampled at a quarter of it: a pool of 25 left its trainer 9 samples a second. What is
+// written is bounded too: the more threads, the longer the interval that one slice covers.
 class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree);
@@ -50,6 +51,7 @@ class ThreadSampler : public Sampler {
     SchedStat stat{Nanos{}, Nanos{}, -1};  // at the last sample; count -1: none yet
     Seen seen;
     Nanos unchangedSince{}, used{};
+    Nanos idleSince{};       // has run next to nothing since then
     std::size_t place = 0;   // in turns_
     bool confirmed = false;  // its state was checked during this blocking episode
     bool gone = false;

@@ -212,6 +212,31 @@ TEST_CASE("sleepers share a thousand samples a second, and their time stays whol
   CHECK(samples < 5 * 1000 + 300 * 12);  // in 5 s; a few of each until it is known to sleep
 }
 
+TEST_CASE(
+    "many threads that wake for moments share samples with sleepers, and their time is whole") {
+  ThreadBench bench;
+  bench.addSleepers(299);
+  const Nanos begin = bench.clock + ms(10);
+  for (int i = 1; i <= 500; ++i) {
+    bench.machine.schedstat(100, 100, 20'000 * i, 0, 2 + i);  // the process's first thread
+    for (int tid = 1001; tid < 1299; ++tid) bench.machine.schedstat(100, tid, 20'000 * i, 0, 2 + i);
+    bench.machine.schedstat(100, 1299, 1'000'000 * i, 0, 2 + i);  // works a tenth of its time
+    bench.sample();
+  }
+  bench.end();
+  const auto [samples, total] = bench.samplesAndTime();
+  CHECK(total == 300 * (bench.clock - begin));
+  CHECK(samples < 2 * 500 + 5 * 1000 + 300 * 12);
+  std::map<std::uint32_t, std::uint32_t> of;
+  Nanos run{};
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
+    of[slice.thread.value] += slice.samples;
+    run += slice.run;
+  }
+  CHECK(std::count_if(of.begin(), of.end(), [](auto& one) { return one.second > 450; }) == 2);
+  CHECK(run == 500 * Nanos(299 * 20'000 + 1'000'000));
+}
+
 TEST_CASE("hundreds of sleepers make fifty slices a second, and their time stays whole") {
   ThreadBench bench;
   bench.machine.syscall(100, 100, call(SYS_futex));
