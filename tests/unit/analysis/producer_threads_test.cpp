@@ -278,6 +278,34 @@ TEST_CASE("without known steps the thread that updates a model is the one that t
   CHECK(near3(updated.breakdown.phase->compute, 0.4));
 }
 
+// The trainer receives from process 2, which its parent is said to have started, and which sends.
+TEST_CASE("what a process of the program's own takes to hand batches over is found") {
+  const auto found = [](const std::string& parent, const std::string& file) {
+    const std::string text =
+        test::kTrainer + "0 process process=2 pid=200" + parent +
+        "\n0 thread thread=2 process=2 tid=200\n"
+        "0 stack stack=2 file=\"train.py\" function=\"main\" line=20\n"
+        "0 stack stack=3 caller=2 file=\"/usr/lib/python3.11/multiprocessing/queues.py\" "
+        "function=\"Queue.get\" line=103\n"
+        "0 stack stack=4 file=\"train.py\" function=\"main\" line=21\n"
+        "0 stack stack=5 file=\"train.py\" function=\"make\" line=7\n"
+        "0 stack stack=6 caller=5 file=\"/usr/lib/python3.11/" +
+        file + "\" function=\"dump\" line=9\n";
+    const Analysis a = analyze(test::traceOf(text + trainer("pipe") + other("60ms", "running", 6)));
+    const Finding* ipc = test::find(a, "load.ipc");
+    return ipc ? Maybe<Finding>(*ipc) : Maybe<Finding>();
+  };
+  const Maybe<Finding> ipc = found(" parent=1", "multiprocessing/reduction.py");
+  REQUIRE(ipc);
+  CHECK(near3(ipc->shareRatio, 0.6));
+  CHECK(ipc->confidence <= Confidence::kMedium);
+  REQUIRE(ipc->advice.size() == 1);
+  CHECK(ipc->advice[0].id == "tensors_once");
+  CHECK_FALSE(ipc->advice[0].predicted.speedup);
+  CHECK_FALSE(found(" parent=1", "json/decoder.py"));      // it makes them
+  CHECK_FALSE(found("", "multiprocessing/reduction.py"));  // somebody else's
+}
+
 // The trainer receives from a process that it started (3 is its Queue.get), which works (6).
 TEST_CASE("a process that the program starts itself makes the data that the trainer receives") {
   const auto phases = [](const std::string& parent, const std::string& more = "") {

@@ -56,6 +56,7 @@ TEST_CASE("what a queue, a pool or a starting thread waits with is its own wait"
   };
   CHECK(waitOf("joblib/parallel.py Parallel._retrieve") == "python.pool_wait");
   CHECK(waitOf("joblib/parallel.py Parallel._get_sequential_output") == "");  // works itself
+  CHECK(waitOf("multiprocess/pool.py MapResult.get") == "python.pool_wait");
   CHECK(waitOf("ray/_private/worker.py Worker.get_objects") == "python.pool_wait");
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/findings/fixes.h"
 #include "analysis/findings/samplers.h"
+#include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
 namespace {
@@ -97,22 +98,42 @@ Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share, bool releas
       "numbers from 0 to 255");
 }
 
+const Advice::Change kOneTensor{"code", "collate_fn", "many objects", "one tensor a field"};
+constexpr char kTensorsRisk[] =
+    "none: Python objects are pickled one by one, a tensor is sent as one handle";
+
 Advice tensorsOnce(const Evidence& e, const HandOver& share) {
   return adviceOf(
-      kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
+      kTensorsOnce, kOneTensor,
       predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
                     1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2),
                     "seven tenths of the cost of objects is removed, at most nine tenths"),
-      "none: Python objects are pickled one by one, a tensor is sent as one handle");
+      kTensorsRisk);
+}
+
+constexpr char kTitle[] = "Transfer of batches between processes takes much time";
+
+// Of a loader that the hook does not know, or of a pool: what a batch's transfer is made of is not
+// known, and no gain is predicted.
+Maybe<Finding> ofOtherProcesses(const Evidence& e) {
+  const double share = e.loadBlame + e.ownLoad;
+  if (e.loader || share <= kNotable || threadsOfOthers(e) == 0) return {};
+  Finding f = loaderFinding(e, share, kTitle);
+  f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
+  if (e.perStep > 0)
+    addEvidence(f, "transfer takes {} of {} per step",
+                {timeWord(share * e.perStep), timeWord(e.perStep)}, ratioWord(share));
+  addThreadsEvidence(f, e);
+  return withAdvice(f, {adviceOf(kTensorsOnce, kOneTensor, {}, kTensorsRisk)});
 }
 
 Maybe<Finding> ipc(const Evidence& e) {
   const auto [own, blamed, drawn, released] = transportIn(e);
-  if (e.workers() < 1) return {};
+  if (e.workers() < 1) return ofOtherProcesses(e);
   const double received = own + blamed, share = received + released;
   if (samplersDominate(e, share + drawn)) return samplersFinding(e, share + drawn);
   if (share <= kNotable) return {};
-  Finding f = loaderFinding(e, share, "Transfer of batches between processes takes much time");
+  Finding f = loaderFinding(e, share, kTitle);
   addEvidence(f, "receiving and unpickling takes {} of the training process's time",
               {ratioWord(own)});
   addEvidence(f, "waits {} for finished batches that have not arrived", {ratioWord(blamed)});
@@ -130,14 +151,14 @@ Maybe<Finding> ipc(const Evidence& e) {
 extern const FindingDefinition kIpc(
     "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce, kFewerWorkers, kCheaperSampler),
     {.cause =
-         R"(Batches are ready, but their transfer to the trainer (pickle, pipe, unpickle, mapping) takes
-  much time.)",
+         R"(Batches are ready, but their transfer (pickle, pipe, unpickle, mapping) takes much time.)",
      .rule =
          R"(over 5 % of the window is transfer: the trainer's CPU time inside next(), waiting for
   batches in transit, or unmapping the shared memory of the last batch at the loop's line (native
   samples in munmap). Start-up, and workers without an index (a new epoch, a prefetch of 1), do not
   count. If most of it is in the loader's sampler, which runs in the training process, the finding
-  names the sampler.)",
+  names the sampler. With a loader that is not known, but other processes making batches: over 5 %
+  of the window by samples; no gain is predicted.)",
      .fixes = R"(- Send uint8 and convert later: a quarter of the bytes.
 - One tensor per field instead of lists of objects. For batches under some 100 kB one NumPy array,
   converted to a tensor after next(): it needs no shared memory.

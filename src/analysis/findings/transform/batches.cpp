@@ -7,17 +7,13 @@
 #include "analysis/findings/overhead.h"
 
 namespace stallprof {
-namespace {
 
-// Of the threads that make batches, those of processes that the program starts itself.
-std::int64_t ofOthers(const Evidence& e) {
+std::int64_t threadsOfOthers(const Evidence& e) {
   const auto& threads = e.trainer.threads;
   return std::count_if(threads.begin(), threads.end(), [&](ThreadId id) {
     return e.trace.thread(id).process != e.trainer.process;
   });
 }
-
-}  // namespace
 
 void addWaitEvidence(Finding& f, const Evidence& e) {
   if (e.perStep <= 0)
@@ -61,7 +57,7 @@ bool pythonFallsBehind(const Evidence& e) {
   // Of the wait; of the time: nearer to one thread than to two.
   constexpr double kMainly = 0.5, kOne = 1.5;
   const double python = pythonOfThreads(e);
-  return runsTensorFlow(e.trace, e.trainer.process) && ofOthers(e) == 0 &&
+  return runsTensorFlow(e.trace, e.trainer.process) && threadsOfOthers(e) == 0 &&
          python > kMainly * e.transform && (python < kOne || lockBound(e));
 }
 
@@ -79,17 +75,21 @@ bool lockBound(const Evidence& e) {
   return e.workers() > 0 || !lockHeldByOthers(e);  // that is compute.gil_bound
 }
 
-Finding threadsFinding(const Evidence& e, std::string title) {
-  Finding f = loaderFinding(e, e.transform, std::move(title));
-  f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
-  addWaitEvidence(f, e);
-  const std::int64_t others = ofOthers(e);
+void addThreadsEvidence(Finding& f, const Evidence& e) {
+  const std::int64_t others = threadsOfOthers(e);
   const auto own = static_cast<std::int64_t>(e.trainer.threads.size()) - others;
   if (own > 0) addEvidence(f, "made by {} of the training process", {countWord(own, "thread")});
   if (others > 0)
     addEvidence(f, "made by {} of processes that the program starts",
                 {countWord(others, "thread")});
   addCoresEvidence(f, e);
+}
+
+Finding threadsFinding(const Evidence& e, std::string title) {
+  Finding f = loaderFinding(e, e.transform, std::move(title));
+  f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
+  addWaitEvidence(f, e);
+  addThreadsEvidence(f, e);
   return f;
 }
 

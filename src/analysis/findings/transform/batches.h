@@ -29,6 +29,9 @@ void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are i
 [[nodiscard]] bool pythonFallsBehind(const Evidence& e);
 // A finding about those: what one batch takes of them is not known, so no gain is predicted.
 [[nodiscard]] Finding threadsFinding(const Evidence& e, std::string title);
+// Of such threads, how many are of other processes, which the program starts itself.
+[[nodiscard]] std::int64_t threadsOfOthers(const Evidence& e);
+void addThreadsEvidence(Finding& f, const Evidence& e);  // how many, whose, and cores in use
 
 extern const FindingDefinition kGilBound;
 
