@@ -15,8 +15,9 @@ constexpr Nanos kAsleepAfter = 10 * kOneSecond, kAsleepEvery = std::chrono::mill
 // Samples of threads that are still blocked take 2 to 3 us: 1,000 a second are 0.3 % of a core.
 constexpr std::size_t kFewThreads = 16;
 constexpr Nanos::rep kBlockingSamples = 1000;
-// Of its time a thread runs less: it waits for something, as hundreds of a framework's do (timers,
-// heartbeats), and a sample of one that ran costs several times as much.
+// A thread is idle that runs, or waits for a CPU, for less than this part of its time: hundreds of
+// a framework's wake up for timers and heartbeats, and each sample of one that ran takes more
+// reads.
 constexpr Nanos::rep kIdlePart = 200;
 // Of threads without a stack, beside some that have one: one sample in so many, from the tenth on;
 // a thread that has just begun may not have been listed yet.
@@ -164,10 +165,10 @@ bool ThreadSampler::recheck(Watched& thread, const SchedStat& stat, Nanos now, E
   const SchedStat before = !first ? thread.stat : thread.older ? stat : SchedStat{};
   const Nanos run = std::max(stat.run - before.run, Nanos::zero());
   const Nanos queued = std::max(stat.queued - before.queued, Nanos::zero());
-  const bool mayTrain = thread.task.pid == thread.task.tid;
-  if (first || mayTrain || !thread.seen.blocked() ||
-      (run + queued) * kIdlePart > now - thread.slice.last())
-    thread.idleSince = now;
+  const bool mayTrain = thread.task.pid == thread.task.tid;  // and waits for its data
+  const bool idle =
+      !mayTrain && thread.seen.blocked() && (run + queued) * kIdlePart <= now - thread.slice.last();
+  if (first || (!stillBlocked && !idle)) thread.idleSince = now;
   if (!first && !stillBlocked && thread.slice.last() < resumed_)
     thread.slice.lose(now, out, run, queued);
   else
@@ -181,8 +182,8 @@ bool ThreadSampler::recheck(Watched& thread, const SchedStat& stat, Nanos now, E
   return stillBlocked;
 }
 
-// Exponential back-off. A thread that ran is due at the next turn. One that is still blocked, or of
-// many, idle but for moments, waits as long again as it has been so already, up to its share of
+// Exponential back-off. A thread that ran is due at the next turn. One that is still blocked, or is
+// idle among many, waits as long again as it has been so already, up to its share of
 // kBlockingSamples: thousands of sleepers are soon left alone. A slower pace lengthens the share
 // too, so that the cost of samples stays in proportion to the pace.
 void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
@@ -192,8 +193,8 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
                                       : kAsleepEvery;
   if (turns_.size() > kFewThreads) {
     const auto others = static_cast<Nanos::rep>(turns_.size() - kFewThreads);
-    const Nanos idle = std::max(still, now - thread.idleSince);
-    const Nanos share = std::min(idle, kOneSecond * others / kBlockingSamples * interval_);
+    const Nanos share =
+        std::min(now - thread.idleSince, kOneSecond * others / kBlockingSamples * interval_);
     rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
   }
   setQuick(thread, rest < kRestingEvery);

@@ -20,7 +20,7 @@ namespace stallprof {
 // last seen blocked has not run since, so it is blocked in the same call and costs one read; after
 // a second of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the
 // blocked ones share 1,000 samples a second, so that thousands of sleepers leave the pace to the
-// others; with them those that wake up now and then for next to nothing, but for a process's first
+// others; those that run less than 0.5 % of their time share with them, except a process's first
 // thread, which may be a training that waits. Where the pace is slower than was asked for, threads
 // of native code in a process whose other threads have stacks to be read (pools, in one that runs
 // Python) are sampled at a quarter of it: a pool of 25 left its trainer 9 samples a second. What is
@@ -51,7 +51,7 @@ class ThreadSampler : public Sampler {
     SchedStat stat{Nanos{}, Nanos{}, -1};  // at the last sample; count -1: none yet
     Seen seen;
     Nanos unchangedSince{}, used{};
-    Nanos idleSince{};       // has run next to nothing since then
+    Nanos idleSince{};       // it has been idle, or blocked in one call, since then
     std::size_t place = 0;   // in turns_
     bool confirmed = false;  // its state was checked during this blocking episode
     bool gone = false;

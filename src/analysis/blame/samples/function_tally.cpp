@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "classify/own_rules.h"
-
 namespace stallprof {
 
 bool ownPython(const StackLabel& label, const Sample& sample, Phase phase) {

@@ -14,8 +14,8 @@
 
 namespace stallprof {
 
-// A line of the user's own at work in the step: no library's Python below it, nor native code that
-// let go of the lock or is known to be a library's, and `phase`, what it is for, is not data's.
+// A line of the user's own at work in the step (`phase` is compute or other): no library's Python
+// below it, nor native code that let go of the lock or is known to be a library's.
 [[nodiscard]] bool ownPython(const StackLabel& label, const Sample& sample, Phase phase);
 
 // Which functions samples were in, and which lines of the user's called them.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // load.ipc: moving batches between processes.
 #include <algorithm>
+#include <utility>
 
 #include "analysis/findings/fixes.h"
 #include "analysis/findings/samplers.h"
@@ -98,17 +99,16 @@ Maybe<Advice> uint8Batches(const Evidence& e, const HandOver& share, bool releas
       "numbers from 0 to 255");
 }
 
-const Advice::Change kOneTensor{"code", "collate_fn", "many objects", "one tensor a field"};
-constexpr char kTensorsRisk[] =
-    "none: Python objects are pickled one by one, a tensor is sent as one handle";
+Prediction withFewerObjects(const Evidence& e, const HandOver& share) {
+  return predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
+                       1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2),
+                       "seven tenths of the cost of objects is removed, at most nine tenths");
+}
 
-Advice tensorsOnce(const Evidence& e, const HandOver& share) {
-  return adviceOf(
-      kTensorsOnce, kOneTensor,
-      predictScaled(e, &PipelineSettings::loadScale, 1 - 0.7 * share.objects,
-                    1 - 0.2 * share.objects, 1 - std::max(0.9 * share.objects, 0.2),
-                    "seven tenths of the cost of objects is removed, at most nine tenths"),
-      kTensorsRisk);
+Advice tensorsOnce(Prediction gain) {
+  return adviceOf(kTensorsOnce, {"code", "collate_fn", "many objects", "one tensor a field"},
+                  std::move(gain),
+                  "none: Python objects are pickled one by one, a tensor is sent as one handle");
 }
 
 constexpr char kTitle[] = "Transfer of batches between processes takes much time";
@@ -124,7 +124,7 @@ Maybe<Finding> ofOtherProcesses(const Evidence& e) {
     addEvidence(f, "transfer takes {} of {} per step",
                 {timeWord(share * e.perStep), timeWord(e.perStep)}, ratioWord(share));
   addThreadsEvidence(f, e);
-  return withAdvice(f, {adviceOf(kTensorsOnce, kOneTensor, {}, kTensorsRisk)});
+  return withAdvice(f, {tensorsOnce({})});
 }
 
 Maybe<Finding> ipc(const Evidence& e) {
@@ -142,8 +142,8 @@ Maybe<Finding> ipc(const Evidence& e) {
   if (released > 0)
     addEvidence(f, "unmapping the shared memory of used batches takes {}", {ratioWord(released)});
   const HandOver parts = handOver(e, received);
-  return withAdvice(f,
-                    {uint8Batches(e, parts, released > 0), tensorsOnce(e, parts), fewerWorkers(e)});
+  return withAdvice(f, {uint8Batches(e, parts, released > 0),
+                        tensorsOnce(withFewerObjects(e, parts)), fewerWorkers(e)});
 }
 
 }  // namespace
