@@ -2,6 +2,7 @@
 """Batches given again, and a loader alone: what the program gets, and what is reported of it."""
 import json
 import textwrap
+import time
 import unittest
 
 from harness import Run
@@ -184,8 +185,9 @@ class Drain(unittest.TestCase):
                 print('not reached')''' % workers, 'drain=1')
             self.assertEqual((run.status, run.out), (0, ''), run.err)
             self.assertEqual(run.optimizer, [])
-            self.assertGreater(run.fetch[-1].at - run.fetch[0].at, 0.9e9)
             self.assertEqual(run.setting[0].name, 'drain')
+            # Not of the last fetch, which a host that stands still puts long before the end.
+            self.assertGreater(time.monotonic_ns(), run.setting[0].at + 1e9)
             self.assertGreater(len({f.pass_ for f in run.fetch}), 1)   # epoch after epoch
 
     def test_a_subclass_of_the_program_that_makes_its_own_iterator(self):
