@@ -47,18 +47,22 @@ Cost costOf(const Analysis& analysis, Maybe<double> pricePerHour, Maybe<double> 
   std::vector<double> periods;
   for (const EpochInfo& e : analysis.epochs)
     if (e.period && *e.period > Nanos{}) periods.push_back(seconds(*e.period));
+  // The first is counted once where later ones are unlike it.
+  const double first = analysis.firstEpoch && !periods.empty() ? periods.front() : 0;
+  if (first > 0) periods.erase(periods.begin());
   if (periods.empty()) return cost;
   const double epoch = median(periods);
   const Maybe<double> rest = remaining(analysis, cost.measured);
   if (cost.pricePerHour) cost.perEpoch = *cost.pricePerHour * epoch / 3600;
   if (cost.perEpoch && rest) cost.wastedPerEpoch = *cost.perEpoch * (1 - *rest);
   // Further than clocks of integer nanoseconds reach, nobody trains.
-  if (!epochs || *epochs <= 0 || *epochs * epoch > 1e9) return cost;
+  const double time = epochs ? *epochs * epoch + (first > 0 ? first - epoch : 0) : 0;
+  if (!epochs || *epochs <= 0 || time <= 0 || time > 1e9) return cost;
   cost.epochs = epochs;
-  cost.time = fromSeconds(*epochs * epoch);
-  if (rest) cost.timeFixed = fromSeconds(*epochs * epoch * *rest);
-  if (cost.perEpoch) cost.money = *epochs * *cost.perEpoch;
-  if (cost.wastedPerEpoch) cost.saved = *epochs * *cost.wastedPerEpoch;
+  cost.time = fromSeconds(time);
+  if (rest) cost.timeFixed = fromSeconds(time * *rest);
+  if (cost.pricePerHour) cost.money = *cost.pricePerHour * time / 3600;
+  if (cost.money && rest) cost.saved = *cost.money * (1 - *rest);
   return cost;
 }
 

@@ -55,7 +55,7 @@ std::string_view sourceName(StepSource source) {
 // together, each with its share: alone, the one that ends in the optimizer's step would stand out.
 std::vector<double> plainTimes(const TrainerFacts& trainer) {
   std::vector<double> times, group;
-  bool whole = true;
+  bool whole = trainer.warmup == 0 || trainer.steps[trainer.warmup - 1].updates;
   const bool grouped = std::any_of(trainer.steps.begin(), trainer.steps.end(),
                                    [](const Step& step) { return !step.updates; });
   for (std::size_t i = trainer.warmup; i < trainer.steps.size(); ++i) {

@@ -359,6 +359,7 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
                                      const Roles& roles, const RunFacts& run) {
   std::vector<EpochInfo> epochs;
   std::vector<Nanos> begins, ends;
+  bool whole = false;  // the last one
   for (const Epoch& epoch : trainer.epochs) {
     if (epoch.evaluation) continue;
     EpochInfo info;
@@ -371,6 +372,11 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     epochs.push_back(info);
     begins.push_back(epoch.begin);
     ends.push_back(epoch.end);
+    whole = epoch.whole;
+  }
+  if (whole && epochs.size() > 1) {
+    const EpochInfo& before = epochs[epochs.size() - 2];
+    epochs.back().period = epochs.back().wall + *before.period - before.wall;
   }
   if (!run.readsCounted) return epochs;
   // Of each producer only the epochs it lived in: workers may be new in each of many epochs.

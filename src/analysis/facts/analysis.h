@@ -148,7 +148,8 @@ struct EpochInfo {
   Nanos wall{};
   std::int64_t steps = 0;
   Maybe<double> dataWaitRatio, cacheHitRatio;
-  // To the begin of the next; of an only one, if it is whole, its `wall`. Null: not known.
+  // To the begin of the next. Of the last, if it is whole: its `wall`, and as long as from the end
+  // of the one before to its begin. Null: not known.
   Maybe<Nanos> period{};
 };
 

@@ -223,15 +223,25 @@ Nanos trainedBegin(const TrainerTimeline& timeline, const StepPlan& plan) {
   return plan.steps[skipped - (each > 0 ? each - 1 : 0)].begin;
 }
 
+// Where gradients accumulate the window begins with the first batch of an update: a part of one has
+// steps without the time of their update. Unless updates are so rare that it takes half of the
+// steps.
+std::size_t afterUpdate(const TrainerTimeline& timeline, const StepPlan& plan, std::size_t warmup) {
+  if (warmup == 0 || 2 * timeline.updates.size() > plan.steps.size()) return warmup;
+  for (std::size_t i = warmup; i <= plan.steps.size() / 2; ++i)
+    if (timeline.firstStep(plan.steps[i - 1].begin, plan.steps[i - 1].end) != nullptr) return i;
+  return warmup;
+}
+
 // Steps before a replay are none of it, nor are batches that are skipped; the first ones of what
 // follows warm up as a run's do.
 std::size_t warmupOf(const TrainerTimeline& timeline, const StepPlan& plan) {
   const Nanos begin = std::max(plan.replayed, trainedBegin(timeline, plan));
-  if (begin == Nanos::min()) return warmupSteps(plan.steps);
   const auto first = std::find_if(plan.steps.begin(), plan.steps.end(),
                                   [&](const StepSpan& step) { return step.begin >= begin; });
-  return static_cast<std::size_t>(first - plan.steps.begin()) +
-         warmupSteps({first, plan.steps.end()});
+  return afterUpdate(timeline, plan,
+                     static_cast<std::size_t>(first - plan.steps.begin()) +
+                         warmupSteps({first, plan.steps.end()}));
 }
 
 }  // namespace

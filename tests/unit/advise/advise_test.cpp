@@ -223,13 +223,16 @@ TEST_CASE("what only the first epoch waited for saves nothing in those to come")
   }
   a.firstEpoch = unlikeLater(a.epochs);
   a.verdict.healthy = false;
-  CHECK(std::abs(*costOf(a, 8, 10).money - 80) < 1e-6);
+  CHECK(std::abs(*costOf(a, 8, 10).money - 96) < 1e-6);  // one of three hours, nine of one
+  CHECK(*costOf(a, 8, 1).time == fromSeconds(3 * 3600));
   CHECK_FALSE(costOf(a, 8, 10).saved.has_value());
   a.findings[0].phase = Phase::kCompute;  // of all epochs
   CHECK(costOf(a, 8, 10).saved.has_value());
   a.findings[0].phase = Phase::kExtract;
   a.firstEpoch->later = 0.4;  // they wait, too
   CHECK(costOf(a, 8, 10).saved.has_value());
+  for (std::size_t i = 1; i < 3; ++i) a.epochs[i].period.reset();
+  CHECK_FALSE(costOf(a, 8, 10).time.has_value());  // of those to come nothing is known
 }
 
 TEST_CASE("a whole training costs its epochs, and a measured gain counts before a predicted one") {

@@ -247,7 +247,7 @@ TEST_CASE("samples are of the batches, however many a step takes and of whatever
 TEST_CASE(
     "a first epoch that waits longer than later ones is a caveat, where it is in the window") {
   // Epochs of so many steps; each step is `wait` ms for data and 50 more.
-  const auto says = [](std::initializer_list<std::pair<int, int>> epochs) {
+  const auto textOf = [](std::initializer_list<std::pair<int, int>> epochs) {
     std::string text = kTrainer;
     int at = 1000, epoch = 1;
     for (const auto& [steps, wait] : epochs) {
@@ -258,13 +258,23 @@ TEST_CASE(
               "ms optimizer thread=1 duration=5ms optimizer=1\nend\n";
       at += steps * (wait + 50);
       text += std::to_string(at) + fetch + " end=1\n";
+      at += 100;
     }
-    const Analysis a = analyze(traceOf(text));
+    return text;
+  };
+  const auto says = [&](std::initializer_list<std::pair<int, int>> epochs) {
+    const Analysis a = analyze(traceOf(textOf(epochs)));
     return std::any_of(a.caveats.begin(), a.caveats.end(), [](const std::string& caveat) {
       return caveat.starts_with("The first epoch waited for data ");
     });
   };
   CHECK(says({{60, 200}, {60, 5}, {60, 5}}));
+  // The last has its own length, and what lies between two.
+  const Analysis a = analyze(traceOf(textOf({{60, 50}, {60, 100}})));
+  REQUIRE(a.epochs.size() == 2);
+  REQUIRE(a.epochs[1].period);
+  CHECK(a.epochs[1].wall == 9s);
+  CHECK(*a.epochs[1].period == 9s + 100ms);
   CHECK_FALSE(says({{60, 200}, {60, 200}, {60, 200}}));
   CHECK_FALSE(says({{60, 200}, {3, 5}}));            // cut off: it says nothing
   CHECK_FALSE(says({{20, 200}, {60, 5}, {60, 5}}));  // within the warm-up
@@ -282,6 +292,12 @@ TEST_CASE("batches of one update are timed together, each with its share") {
   SECTION("an update that spans epochs leaves the batches alone") {
     for (Step& step : facts.steps) step.updates = false;
     CHECK(describeSteps({}, facts).time->p50 == 10ms);
+  }
+  SECTION("the rest of an update that begins before the window is none") {
+    facts.steps[0].boundary = false;
+    facts.steps[0].updates = false;
+    facts.warmup = 3;
+    CHECK(describeSteps({}, facts).time->mean == 30ms);  // and not the 10 and 50 ms of one half
   }
 }
 
