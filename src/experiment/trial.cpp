@@ -8,6 +8,7 @@
 #include <set>
 
 #include "advise/outside.h"
+#include "analysis/model/gains.h"
 #include "analysis/verdict/rank.h"
 #include "base/stats.h"
 #include "base/text.h"
@@ -129,17 +130,25 @@ void addCeiling(Analysis& a, const char* stage, double step, double base, std::s
   });
 }
 
-void applyCeilings(const Trials& trials, Analysis& a) {
-  const std::vector<double>* runs = trials.baseRuns();
-  if (runs == nullptr) return;
-  const double base = median(*runs);
+void addCeilings(const Trials& trials, double base, Analysis& a) {
   if (trials.drainStep) {
     const bool reads =
         a.breakdown.blame && a.breakdown.blame->extract > a.breakdown.blame->transform;
     addCeiling(a, reads ? "extract" : "transform", *trials.drainStep, base, "the loader alone");
   }
+  if (trials.replayStep) addCeiling(a, "compute", *trials.replayStep, base, "data always ready");
+  // Runs differ: a ceiling a little below the pace is the pace, one far below it is none.
+  for (const Ceiling& c : takeMisfits(a.ceilings, base))
+    a.notMeasured.push_back("the " + c.stage + " ceiling (by a run of its own it would be " +
+                            percentText(-c.gapRatio) + " below the pace)");
+}
+
+void applyCeilings(const Trials& trials, Analysis& a) {
+  const std::vector<double>* runs = trials.baseRuns();
+  if (runs == nullptr) return;
+  const double base = median(*runs);
+  addCeilings(trials, base, a);
   if (!trials.replayStep) return;
-  addCeiling(a, "compute", *trials.replayStep, base, "data always ready");
   a.verdict.stallRatio = std::max(0.0, 1 - *trials.replayStep / base);
   std::erase_if(a.notMeasured, [](const auto& line) { return line.starts_with("stall ratio"); });
 }

@@ -341,7 +341,7 @@ Advice copyFewerBytes(Prediction predicted) {
                   "normalise on the device after the copy; only for data that fits in bytes");
 }
 
-Advice moreCores(const Evidence& e) {
+Maybe<Advice> moreCores(const Evidence& e) {
   constexpr double kCut = 0.01;  // of a core
   const double online = e.trace.manifest.host.coresOnline;
   // An older recording says nothing of the CPUs; what was throttled had a quota.
@@ -361,16 +361,18 @@ Advice moreCores(const Evidence& e) {
                                      memoryWorkerLimit(e))));
   const std::string workers =
       s.workers > e.workers() ? ", with num_workers " + std::to_string(s.workers) : "";
+  const Prediction p = quota || cpuset ? e.gains.predict(s)
+                                       : assuming("cores of another host are as fast as these",
+                                                  e.gains.predictAssumed(s, s, s));
+  if (p.speedup && *p.speedup < kNoGain) return {};
   if (quota)
-    return adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", numberText(now), numberText(then)},
-                    e.gains.predict(s), "other programs on the host get less" + workers);
+    return adviceOf(kRaiseCpuLimit, {"hardware", "cpu limit", numberText(now), numberText(then)}, p,
+                    "other programs on the host get less" + workers);
   if (cpuset)
-    return adviceOf(kMoreCores, {"hardware", kCpuset, numberText(now), numberText(then)},
-                    e.gains.predict(s), "other programs on the host get less" + workers);
-  return adviceOf(
-      kMoreCores, {"hardware", "cores", numberText(now), numberText(then)},
-      assuming("cores of another host are as fast as these", e.gains.predictAssumed(s, s, s)),
-      "a larger host" + (workers.empty() ? workers : workers + " on it"));
+    return adviceOf(kMoreCores, {"hardware", kCpuset, numberText(now), numberText(then)}, p,
+                    "other programs on the host get less" + workers);
+  return adviceOf(kMoreCores, {"hardware", "cores", numberText(now), numberText(then)}, p,
+                  "a larger host" + (workers.empty() ? workers : workers + " on it"));
 }
 
 Maybe<Advice> morePrefetch(const Evidence& e) {

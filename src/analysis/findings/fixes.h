@@ -40,7 +40,7 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheI
 [[nodiscard]] std::string_view processesFor(const AdviceContext& c);
 // Where the training thread makes its batches itself.
 [[nodiscard]] Advice loadAhead(const Evidence& e);
-[[nodiscard]] Advice moreCores(const Evidence& e);
+[[nodiscard]] Maybe<Advice> moreCores(const Evidence& e);  // none: they would gain nothing
 // Samples as bytes instead of floating-point numbers.
 [[nodiscard]] Advice copyFewerBytes(Prediction predicted);
 [[nodiscard]] Maybe<Advice> morePrefetch(const Evidence& e);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "base/stats.h"
 
@@ -48,6 +50,10 @@ Gains::Gains(Workload workload, PipelineSettings base, double measured, double e
   if (modelled <= 0) return;
   gap_ = measured_ / modelled - 1;
   fits_ = std::abs(gap_) <= kLargestGap;
+  PipelineSettings ready = base_;
+  ready.ioScale = ready.cpuScale = ready.loadScale = ready.zippedScale = ready.startup = 0;
+  const double own = sum(play(ready, kDraws));
+  if (own > 0) dataReady_ = sum(baseTimes_) / own;
 }
 
 std::vector<double> Gains::play(const PipelineSettings& s, std::size_t draws) const {
@@ -68,6 +74,15 @@ double Gains::widening(double gain) const {
   return std::hypot(kModelError, half, kChangeError * std::log(gain)) + std::max(0.0, external_);
 }
 
+double Gains::limitOf(const PipelineSettings& changed) const {
+  const auto trainer = [](const PipelineSettings& s) {
+    return std::tie(s.ownScale, s.copyScale, s.deviceScale, s.periodicScale);
+  };
+  if (dataReady_ <= 0 || trainer(changed) != trainer(base_))
+    return std::numeric_limits<double>::infinity();
+  return dataReady_ * (1 + kModelError);
+}
+
 Prediction Gains::predict(const PipelineSettings& changed) const {
   Prediction p;
   if (!fits_) return p;
@@ -80,6 +95,7 @@ Prediction Gains::predict(const PipelineSettings& changed) const {
   const double wider = widening(*p.speedup);
   p.low = std::min(*p.speedup, quantile(ratios, 0.05)) * (1 - std::min(0.9, wider));
   p.high = std::max(*p.speedup, quantile(ratios, 0.95)) * (1 + wider);
+  p.high = std::clamp(limitOf(changed), *p.speedup, *p.high);
   return p;
 }
 

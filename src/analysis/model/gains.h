@@ -56,11 +56,15 @@ class Gains {
  private:
   [[nodiscard]] std::vector<double> play(const PipelineSettings& s, std::size_t draws) const;
   [[nodiscard]] double widening(double gain) const;
+  // No change of the loading alone makes a run faster than with its data always ready, but for what
+  // the model misses.
+  [[nodiscard]] double limitOf(const PipelineSettings& changed) const;
 
   Workload workload_;
   PipelineSettings base_;
   Demand demand_;
   double measured_, external_, gap_ = 0;
+  double dataReady_ = 0;  // the speedup of that
   bool fits_ = false;
   std::vector<Draw> draws_;
   std::vector<double> baseTimes_;

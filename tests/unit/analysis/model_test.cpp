@@ -314,7 +314,8 @@ TEST_CASE("a prediction is a ratio: a base that is off by 10 % cancels, by 20 % 
       wrong(w, settings(2, 8), 0.024, 0);
   CHECK(nearly(*right.predict(more).speedup, 2, 0.02));
   CHECK(nearly(*off.predict(more).speedup, 2, 0.02));
-  CHECK(*off.predict(more).high > *right.predict(more).high);
+  const PipelineSettings some = settings(3, 8);
+  CHECK(*off.predict(some).high > *right.predict(some).high);
   CHECK_FALSE(wrong.fits());
   CHECK_FALSE(wrong.predict(more).speedup.has_value());
   CHECK_FALSE(wrong.predict(more).low.has_value());
@@ -330,6 +331,16 @@ TEST_CASE("the interval holds the point and widens with other tenants") {
   CHECK(*quiet.low < *quiet.speedup);
   CHECK(*quiet.speedup < *quiet.high);
   CHECK(*noisy.high - *noisy.low > *quiet.high - *quiet.low);
+}
+
+TEST_CASE("no loading is predicted to make a run faster than data that is always ready") {
+  const Gains gains(steady(0, 0.040, 0.010, 0), settings(2, 8), 0.020, 0.2);
+  const Prediction four = gains.predict(settings(4, 8));
+  CHECK(*four.speedup <= *four.high);
+  CHECK(nearly(*four.high, 2 * (1 + kModelError), 0.01));  // 20 ms for the step's own 10
+  PipelineSettings shorter = settings(4, 8);
+  shorter.ownScale = 0.5;
+  CHECK(*gains.predict(shorter).high > 2.5);
 }
 
 TEST_CASE("the interval is wider, the more a change changes") {

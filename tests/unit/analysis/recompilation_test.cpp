@@ -53,6 +53,7 @@ TEST_CASE("a step compiled each time is recompilation, by the hook's times, not 
   CHECK(f.advice[0].predicted.basis == Basis::kReplayed);
   REQUIRE(f.advice[0].predicted.speedup);
   CHECK(std::abs(*f.advice[0].predicted.speedup - 2.5) < 0.15);
+  CHECK(*f.advice[0].predicted.high < 3.4);  // 1 / (1 - 1.15 * 0.6) = 3.2
   bool said = false;
   for (const EvidenceItem& item : f.evidence)
     said = said || item.text == "the latest: x float32[9] after float32[8]";

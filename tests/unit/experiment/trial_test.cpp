@@ -366,6 +366,27 @@ TEST_CASE("ceilings are of the newest trial that has runs of the program as it i
   CHECK(*a.verdict.stallRatio == Approx(0.5));
 }
 
+TEST_CASE("a measured ceiling is never below the pace that it bounds") {
+  Trials trials;
+  trials.trials = {measured({0.1, 0.1}, {0.1, 0.1})};
+  trials.replayStep = 0.102;
+  trials.drainStep = 0.15;
+  Analysis a = analysisOf();
+  const std::size_t before = a.notMeasured.size();
+  applyTrials(trials, a);
+  const auto stage = [&](const std::string& name) {
+    return std::find_if(a.ceilings.begin(), a.ceilings.end(),
+                        [&](const Ceiling& c) { return c.stage == name; });
+  };
+  REQUIRE(stage("compute") != a.ceilings.end());
+  CHECK(stage("compute")->gapRatio == 0);
+  CHECK(stage("compute")->stepsPerSecond == Approx(10));
+  CHECK(stage("transform") == a.ceilings.end());
+  REQUIRE(a.notMeasured.size() == before + 1);
+  CHECK(a.notMeasured.back() ==
+        "the transform ceiling (by a run of its own it would be 33 % below the pace)");
+}
+
 TEST_CASE("of a damaged outcome of tune nothing is taken") {
   std::string json = trialsJson(tunedTrials({0.05, 0.05, 0.05, 0.05}));
   json.replace(json.find("\"compared\": 2"), 13, "\"compared\": 9");
