@@ -26,9 +26,20 @@ class List {
 
 constexpr double kWorthSaying = 0.05;  // of the window, or of the usable cores
 
-// What others used is a caveat.
+// What others used, and the job waited for, is a caveat.
 bool othersWidened(const Evidence& e) {
-  return e.contended && e.run.externalCpuRatio.value_or(0) > kWorthSaying;
+  return e.contended && e.external - e.run.stealRatio.value_or(0) > kWorthSaying;
+}
+
+std::string othersUsed(const Evidence& e) {
+  constexpr double kSame = 0.01;
+  const double used = *e.run.externalCpuRatio;
+  const double waited = e.external - e.run.stealRatio.value_or(0);
+  const std::string cores =
+      "Other programs used " + percentText(used) + " of the cores that this run may use";
+  if (used <= waited + kSame) return cores + ": intervals are widened by this share.";
+  return cores + ", of which its threads waited for " + percentText(waited) +
+         ": intervals are widened by that.";
 }
 
 // Work on another node of memory is a fact of the run; it is named here where it takes time, or
@@ -109,14 +120,12 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
                         percentText(e.starved) + " of the time."
                   : " Cores were idle at that time.";
   const double stolen = r.stealRatio.value_or(0);
-  const std::string widened = ": intervals are widened by this share.";
-  if (othersWidened(e))
-    list.add("host.noisy_neighbour", "Other programs used " + percentText(*r.externalCpuRatio) +
-                                         " of the cores that this run may use" + widened);
+  if (othersWidened(e)) list.add("host.noisy_neighbour", othersUsed(e));
   if (stolen > kWorthSaying)
-    list.add("host.noisy_neighbour", "The hypervisor took " + percentText(stolen) +
-                                         " of the CPUs that this run may use (steal)" +
-                                         (e.contended ? widened : "."));
+    list.add("host.noisy_neighbour",
+             "The hypervisor took " + percentText(stolen) +
+                 " of the CPUs that this run may use (steal)" +
+                 (e.contended ? ": intervals are widened by this share." : "."));
   if (r.siblings > 0)
     lines.push_back(countOf(r.siblings, "other recording") + " of this job on this host used " +
                     percentText(r.siblingCpuRatio.value_or(0)) +

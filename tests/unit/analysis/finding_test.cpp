@@ -268,6 +268,14 @@ TEST_CASE("what limits a run's figures and is no finding is a caveat") {
   REQUIRE(j.caveats.size() == 1);
   CHECK(j.caveats[0].starts_with("Other programs used 10 % of the cores that this run may use"));
   CHECK_FALSE(find(j, "host.noisy_neighbour"));
+  f.run.externalCpuRatio = 0.5;
+  f.run.queuedRatio = 0.08;
+  CHECK(f.judge().caveats.at(0) ==
+        "Other programs used 50 % of the cores that this run may use, of which its threads waited "
+        "for 8 %: intervals are widened by that.");
+  f.run.queuedRatio = 0.02;  // nothing that is worth saying
+  CHECK(f.judge().caveats.empty());
+  f.run.queuedRatio.reset();
   f.run.externalCpuRatio = 0;
   f.run.stealRatio = 0.1;
   CHECK(f.judge().caveats.at(0) ==

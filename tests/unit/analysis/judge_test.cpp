@@ -39,6 +39,11 @@ TEST_CASE("a step that the environment has on one thread may have the cores that
   f.trace.manifest.environment.emplace_back("OMP_NUM_THREADS", Untrusted("1"));
   CHECK(advised().empty());
   f.run.threadsSet.reset();
+  f.run.externalCpuRatio = 0.8;  // of others, for whom nobody waits
+  f.run.queuedRatio = 0.01;
+  CHECK(advised().empty());
+  f.run.externalCpuRatio = 0;
+  CHECK(advised() == "8");
   f.run.jobCpuRatio = 0.95;
   CHECK(advised().empty());
 }

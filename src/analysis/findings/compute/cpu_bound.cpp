@@ -52,7 +52,7 @@ bool wantsOneThread(const Evidence& e) {
 }
 
 Maybe<Advice> moreThreads(const Evidence& e) {
-  const double idle = (1 - e.coresBusy) * e.run.cores / std::max(1, e.ranks);
+  const double idle = (1 - e.coresUsed) * e.run.cores / std::max(1, e.ranks);
   if (!wantsOneThread(e) || e.device.seen || idle < kIdle ||
       e.gains.workload().trainerCpuRatio > kOneThread)
     return {};

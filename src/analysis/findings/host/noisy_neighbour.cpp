@@ -56,7 +56,7 @@ Maybe<Finding> noisyNeighbour(const Evidence& e) {
   if (e.starved > 0)
     addEvidence(f, "the trainer was runnable without a core {} of the time",
                 {ratioWord(e.starved)});
-  addEvidence(f, "intervals are widened by this share");
+  addEvidence(f, "intervals are widened by {}", {ratioWord(e.external)});
   return withAdvice(
       f, {adviceOf(kQuietHost, {"hardware", "host", "shared", "quiet"}, onQuietHost(e, taken))});
 }

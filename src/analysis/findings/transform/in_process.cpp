@@ -106,7 +106,7 @@ Maybe<Finding> inLoop(const Evidence& e) {
   addCoresEvidence(f, e);
   pointAtMaking(f, e, Phase::kTransform);
   // What leaves the loop takes a core elsewhere: no more leaves than cores are idle.
-  const double leaves = std::min(e.inLoop, (1 - e.coresBusy) * e.run.cores);
+  const double leaves = std::min(e.inLoop, (1 - e.coresUsed) * e.run.cores);
   Prediction gain;
   if (leaves > kNotable)
     gain = assuming("its workers do it in time, on separate cores",
