@@ -196,6 +196,10 @@ std::vector<std::string> caveatsOf(const Trace& trace, const Judged& chosen, con
   if (std::string outside = steps ? outsideWindow(trace, chosen.facts, out.run) : "";
       !outside.empty())
     caveats.push_back(std::move(outside));
+  constexpr double kSeen = 0.01;  // of the window
+  if (seconds(chosen.facts.stopped) > kSeen * seconds(chosen.facts.window()))
+    caveats.push_back("The training process was stopped for " + durationText(chosen.facts.stopped) +
+                      ", by a signal or a debugger: that time is no part of the window.");
   if (out.firstEpoch)
     caveats.push_back("The first epoch waited for data " + percentText(out.firstEpoch->first) +
                       " of its time, later ones " + percentText(out.firstEpoch->later) +

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string_view>
+
 #include "event/event_struct.h"
 
 // Events that a reader of all others needs: who is who (processes, threads, the tree of stacks),
@@ -76,6 +78,7 @@ struct Loss {
 };
 
 // Nothing was recorded from `at` for `duration`; 0: what befell the clocks (host slept, clock set).
+inline constexpr std::string_view kRecorderStopped = "recorder stopped";  // Gap::why
 struct Gap {
   Nanos duration{};
   StringId why;

@@ -18,13 +18,14 @@
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/usage.h"
 #include "analysis/steps/pieces.h"
+#include "analysis/steps/stopped.h"
 
 namespace stallprof {
 namespace {
 
 // The trainer thread as pieces, in the order of evidence of README.md.
 Timeline drawTimeline(const Trace& trace, const TrainerTimeline& timeline, const StepPlan& plan,
-                      const Intervals& lost) {
+                      const Intervals& lost, const Intervals& stopped) {
   std::vector<Piece> base, evaluation;
   std::array<std::vector<Piece>, kSpanSourceNames.size()> spans;
   const auto compute = [&](const Interval& step) {
@@ -61,10 +62,8 @@ Timeline drawTimeline(const Trace& trace, const TrainerTimeline& timeline, const
   known = overlay(known, keepOuter(of(SpanSource::kHook)));
   known = overlay(known, flatten(of(SpanSource::kNvtx)));
   known = overlay(known, flatten(of(SpanSource::kMark)));
-  Timeline nothing;
-  for (const Interval& time : lost)
-    nothing.push_back({time, Piece::Kind::kUnwritten, Phase::kOther});
-  return overlay(known, nothing);
+  known = overlay(known, piecesOf(lost, Piece::Kind::kUnwritten));
+  return overlay(known, piecesOf(stopped, Piece::Kind::kStopped));
 }
 
 void addPiece(Split& split, Blame& blame, const Piece& piece, Nanos time) {
@@ -99,7 +98,7 @@ class Tally {
         device_.step(part, split, tally);
       else if (piece->kind == Piece::Kind::kUnwritten)
         addUnwritten(split, part.length());
-      else
+      else if (piece->kind != Piece::Kind::kStopped)
         addPiece(split, blame, *piece, part.length());
     });
     return tally;
@@ -290,7 +289,8 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   timeline.before = before;
   StepPlan plan = planSteps(trace, timeline);
   const Intervals lost = unwritten(trace, timeline);
-  const Timeline pieces = drawTimeline(trace, timeline, plan, lost);
+  const Intervals stopped = stoppedTimes(trace, timeline);
+  const Timeline pieces = drawTimeline(trace, timeline, plan, lost, stopped);
   keepPart(timeline, end, plan);
   TrainerFacts facts;
   const DeviceTimeline devices = readDevices(trace, who);
@@ -313,6 +313,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.warmup = plan.warmup;
   facts.windowBegin = plan.window.begin;
   facts.windowEnd = plan.window.end;
+  facts.stopped = lengthIn(stopped, plan.window);
   for (const auto* step : timeline.stepping)
     if (step->at >= before.until && step->at < end)
       facts.optimizerSteps += std::max(1u, step->data.steps);
@@ -321,7 +322,8 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   const DeviceTally traced = tally.add(plan.window, facts.split, facts.blame);
   estimateUntraced(traced.seen, traced.untraced, facts.split, facts.blame);
   facts.steps = makeSteps(plan, timeline, tally, thread, traced.seen);
-  for (Step& step : facts.steps) step.boundary = step.boundary || lengthIn(lost, step) > Nanos{};
+  for (Step& step : facts.steps)
+    step.boundary = step.boundary || lengthIn(lost, step) + lengthIn(stopped, step) > Nanos{};
   facts.device = deviceFacts(trace, devices, {timeline, pieces, producers}, labels, device.known(),
                              plan, facts.steps, gaps);
   dropUnclear(missingParts(trace, facts), device.known(), facts);
@@ -329,6 +331,9 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.cpu = seen.run;
   facts.starved = seen.queued;
   facts.works = producers.works(plan);
+  std::erase_if(facts.works, [&](const BatchWork& work) {
+    return lengthIn(stopped, {work.begin, work.end}) > Nanos{};
+  });
   facts.batches = batchesOf(timeline, plan.window);
   facts.zipped = findZipped(trace, timeline, plan.window, producers);
   facts.evaluations = evaluationsIn(trace, timeline, end);

@@ -189,8 +189,8 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
     all.readCpuShare = (all.readCpuShare * steps + part.readCpuShare * more) / (steps + more);
   if (all.loader < 0 || part.loader >= 0) all.loader = part.loader;
   all.windowEnd = part.windowEnd;
-  addMembers<&TrainerFacts::split, &TrainerFacts::blame, &TrainerFacts::cpu, &TrainerFacts::starved,
-             &TrainerFacts::optimizerSteps>(all, part);
+  addMembers<&TrainerFacts::stopped, &TrainerFacts::split, &TrainerFacts::blame, &TrainerFacts::cpu,
+             &TrainerFacts::starved, &TrainerFacts::optimizerSteps>(all, part);
   all.sureSteps = all.sureSteps && part.sureSteps;
   append(all.steps, std::move(part.steps));
   append(all.works, std::move(part.works));

@@ -184,6 +184,7 @@ struct TrainerFacts {
                                      // for those `joined`
   std::size_t warmup = 0;            // the first of the window's steps
   Nanos windowBegin{}, windowEnd{};  // all of the run when there are no steps
+  Nanos stopped{};                   // between them, and no part of the window
   Split split;                       // of the window; sums to it
   Blame blame;                       // of the window's waits
   Nanos cpu{}, starved{};            // of the trainer thread in the window
@@ -205,7 +206,7 @@ struct TrainerFacts {
   StackId loopAt;  // without steps: a frame of the loop that the window is of; none: of no loop
   bool sureSteps = true;  // false: inferred, and no update of a model was seen in each of many
 
-  [[nodiscard]] Nanos window() const { return windowEnd - windowBegin; }
+  [[nodiscard]] Nanos window() const { return windowEnd - windowBegin - stopped; }
   [[nodiscard]] Interval windowInterval() const { return {windowBegin, windowEnd}; }
   // No fetch is recorded: what data takes is inside the steps, and only stacks show it.
   [[nodiscard]] bool withoutFetches() const {

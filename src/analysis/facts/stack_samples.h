@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "trace/trace.h"
 
@@ -93,7 +94,8 @@ void eachSlice(const ThreadLife& thread, Nanos begin, Nanos end, Visit&& visit) 
   }
 }
 
-// Samples in [begin, end) of one thread of the trace, in order.
+// Samples in [begin, end) of one thread of the trace, in order; not of the time in which it was
+// stopped.
 template <class Visit>
 void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos end,
                 Visit&& visit) {
@@ -112,11 +114,12 @@ void eachSample(const Trace& trace, const ThreadLife& thread, Nanos begin, Nanos
     Nanos at = row->at;
     for (std::uint32_t i = 0; i < samples; ++i, at += period) {
       if (at < begin || at >= end) continue;
-      Nanos since = at - before;
-      if (paused.any()) since -= paused.in({before, at});
-      visit(Sample{at, &row->data, waitAt(at),
+      Nanos since = at - std::exchange(before, at);
+      if (paused.any()) since -= paused.in({at - since, at});
+      const Wait wait = waitAt(at);
+      if (wait == Wait::kStopped) continue;
+      visit(Sample{at, &row->data, wait,
                    std::clamp(since, Nanos{}, std::max({period, Sample::kLongest, longest}))});
-      before = at;
     }
   }
 }

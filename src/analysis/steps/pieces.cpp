@@ -22,6 +22,12 @@ void emit(Timeline& timeline, Piece piece, Nanos begin, Nanos end) {
 
 }  // namespace
 
+Timeline piecesOf(const Intervals& times, Piece::Kind kind) {
+  Timeline pieces;
+  for (const Interval& time : times) pieces.push_back({time, kind, Phase::kOther});
+  return pieces;
+}
+
 Timeline flatten(std::vector<Piece> pieces) {
   sortOuterFirst(pieces);
   Timeline timeline;

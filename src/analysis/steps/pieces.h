@@ -18,6 +18,7 @@ struct Piece : Interval {
     kFetch,      // a part of fetch `index`
     kIterator,   // a loader's iterator is made
     kUnwritten,  // what was reported of it was lost: other, whatever samples say
+    kStopped,    // the trainer was stopped: no time of the window
   };
   Kind kind = Kind::kPhase;
   Phase phase = Phase::kOther;
@@ -25,6 +26,8 @@ struct Piece : Interval {
   bool annotated = false;  // by the program itself: `phase` is exact
 };
 using Timeline = std::vector<Piece>;
+
+[[nodiscard]] Timeline piecesOf(const Intervals& times, Piece::Kind kind);
 
 // Any pieces into a timeline: where two overlap the one that began later (the inner one) is kept.
 [[nodiscard]] Timeline flatten(std::vector<Piece> pieces);

@@ -5,6 +5,7 @@
 #include "analysis/blame/samples/producer_threads.h"
 #include "analysis/blame/samples/stacks.h"
 #include "analysis/steps/loops/loop_lines.h"
+#include "analysis/steps/stopped.h"
 #include "analysis/steps/training_thread.h"
 
 namespace stallprof {
@@ -25,6 +26,7 @@ TrainerFacts attributeWithoutSteps(const Trace& trace, const StackLabels& labels
     facts.windowBegin = std::max(trace.begin, loop->window.begin);
     facts.windowEnd = std::min(trace.end, loop->window.end);
   }
+  facts.stopped = lengthIn(stoppedTimes(trace, nobody), facts.windowInterval());
   ProducerThreads threads =
       findProducerThreads(trace, labels, nobody, facts.windowBegin, facts.windowEnd);
   facts.stacks =

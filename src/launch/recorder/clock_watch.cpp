@@ -25,7 +25,7 @@ void ClockWatch::sample(const Clocks& clocks, Nanos planned, EventOut& out) {
   }
   if (!begun_ || set) epoch_ = epoch;
   if (begun_ && clocks.monotonic - planned > kStopped)
-    out.emit(lastSample_, Gap{clocks.monotonic - lastSample_, out.intern("recorder stopped")});
+    out.emit(lastSample_, Gap{clocks.monotonic - lastSample_, out.intern(kRecorderStopped)});
   if (!begun_ || slept || set || clocks.monotonic >= nextPair_) {
     out.emit(clocks.monotonic, ClockPair{clocks.realtime, clocks.boottime});
     nextPair_ = clocks.monotonic + kPairEvery;

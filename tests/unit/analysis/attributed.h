@@ -19,12 +19,16 @@ inline void checkSplit(const Split& s, const Blame& b, Nanos length) {
 }
 
 inline void checkSums(const TrainerFacts& facts) {
-  Nanos done = Nanos::min();
+  Nanos done = Nanos::min(), stopped{};
   for (const Step& step : facts.steps) {
     CHECK(step.begin >= done);
-    checkSplit(step.split, step.blame, step.end - step.begin);
+    const Nanos inStep = facts.stopped > Nanos{} ? step.length() - step.split.total() : Nanos{};
+    CHECK(inStep >= Nanos{});
+    checkSplit(step.split, step.blame, step.length() - inStep);
+    stopped += inStep;
     done = step.end;
   }
+  CHECK(stopped <= facts.stopped);
   checkSplit(facts.split, facts.blame, facts.window());
   for (const DeviceBusy& d : facts.device.devices) {
     CHECK(d.busy() + d.idle.total() == d.traced);

@@ -132,6 +132,53 @@ TEST_CASE("time in which nothing could be written is no long step of compute") {
   CHECK(factsOf(before + gap + after).split.other < 1s);
 }
 
+TEST_CASE("time in which the trainer was stopped is no part of the window") {
+  const auto steps = [](const std::string& begin, int batch) {
+    return "repeat 100 every 100ms\n" + begin +
+           "ms fetch thread=1 loader=1 epoch=1 duration=60ms cpu=60ms batch=" +
+           std::to_string(batch) + "+1*i\n" + begin +
+           "ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\nend\n";
+  };
+  const std::string before = steps("1000", 0), after = steps("111000", 100);
+  const auto check = [](const TrainerFacts& facts) {
+    CHECK(facts.stopped == 100s);
+    CHECK(facts.window() == 149 * 100ms);
+    CHECK(facts.split.compute == 149 * 40ms);
+    CHECK(facts.split.wait == 149 * 60ms);
+    CHECK(facts.split.other == 0ms);
+    CHECK(facts.cpu - facts.window() <= 1ms);
+  };
+  const std::string during = "11000ms slice thread=1 duration=100s run=0 samples=1000 wait=";
+  SECTION("by its state, between two steps") {
+    const TrainerFacts facts = factsOf(before + during + "stopped\n" + after);
+    check(facts);
+    CHECK(facts.steps[99].boundary);
+  }
+  SECTION("and the recorder with it, by a gap in which it reports nothing") {
+    const std::string stop =
+        "11000ms gap duration=100s why=\"recorder stopped\"\n"
+        "11000ms slice thread=1 duration=100s run=1ms samples=1 wait=running\n";
+    check(factsOf(before + stop + after));
+    // The trainer went on: a gap in what the recorder knows.
+    const std::string fetch = "50s fetch thread=1 loader=1 epoch=1 duration=1s batch=1000\n";
+    CHECK(factsOf(before + stop + fetch + after).stopped == 0s);
+  }
+  SECTION("a thread that is blocked for as long is not") {
+    CHECK(factsOf(before + during + "futex\n" + after).stopped == 0s);
+  }
+}
+
+TEST_CASE("a batch in whose making the job was stopped is none of the loader's") {
+  const TrainerFacts facts = factsOf(
+      "repeat 100 every 100ms\n1s fetch thread=1 loader=1 epoch=1 duration=60ms batch=0+1*i\nend\n"
+      "11s fetch thread=1 loader=1 epoch=1 duration=20s batch=100\n"
+      "11s slice thread=1 duration=19950ms run=0 samples=200 wait=stopped\n"
+      "11s slow_samples thread=1 duration=19s index=5 samples=1 slow=1 median=1ms excess=19s\n");
+  CHECK(facts.split.wait < 100 * 60ms);
+  CHECK(facts.works.size() == 100);
+  CHECK(facts.slowSamples.slowest.empty());
+}
+
 TEST_CASE("a checkpoint is periodic, and its step is set apart") {
   const TrainerFacts facts =
       factsOf(kTwentyFetches + "2530ms span thread=1 duration=30ms phase=periodic name=\"save\"\n" +

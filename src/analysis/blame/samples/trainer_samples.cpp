@@ -6,6 +6,7 @@
 #include "analysis/blame/samples/lock_samples.h"
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/observed.h"
+#include "analysis/steps/stopped.h"
 #include "classify/own_rules.h"
 
 namespace stallprof {
@@ -177,7 +178,8 @@ void TrainerSamples::weigh(const ThreadLife& thread, const Interval& within) {
     ++found;
   });
   const Observed seen = observe(thread, within);
-  const double exact = all * std::min(1.0, fractionOf(seen.run + seen.queued, within.length()));
+  const Nanos time = within.length() - lengthIn(stoppedTimes(trace_, timeline_), within);
+  const double exact = all * std::min(1.0, fractionOf(seen.run + seen.queued, time));
   facts_.ranByClock = exact;
   facts_.ranBySamples = running;
   if (found < kMinRunning || exact - running <= kMuchMissed * all) return;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "analysis/steps/stopped.h"
+
+#include <algorithm>
+
+namespace stallprof {
+namespace {
+
+// A slice ends with the first sample after the stop, by which the thread ran for a moment.
+constexpr int kHardlyRan = 20;  // the part of a slice
+
+bool hardlyRan(const ThreadSlice& slice, Nanos of) {
+  return kHardlyRan * (slice.run + slice.queued) <= of;
+}
+
+template <class P>
+bool anyEnds(const Interval& in, const std::vector<const Timed<P>*>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Timed<P>* row) { return in.contains(row->end()); });
+}
+
+// Gaps in which the recorder was stopped, and the trainer reported nothing.
+Intervals silentStops(const Trace& trace, const TrainerTimeline& timeline) {
+  Intervals stops;
+  for (const auto& row : trace.gaps) {
+    if (trace.text(row.data.why) != kRecorderStopped) continue;
+    const Interval gap = intervalOf(row);
+    if (!anyEnds(gap, timeline.fetches) && !anyEnds(gap, timeline.updates)) stops.push_back(gap);
+  }
+  return stops;
+}
+
+}  // namespace
+
+Intervals stoppedTimes(const Trace& trace, const TrainerTimeline& timeline) {
+  const Intervals gaps = silentStops(trace, timeline);
+  Intervals found;
+  for (const auto& row : trace.thread(timeline.who.thread).slices) {
+    const Interval slice = intervalOf(row);
+    if (row.data.wait == Wait::kStopped && hardlyRan(row.data, slice.length()))
+      found.push_back(slice);
+    for (const Interval& gap : gaps)
+      if (const Interval both = intersect(slice, gap);
+          2 * both.length() > gap.length() && hardlyRan(row.data, both.length()))
+        found.push_back(both);
+  }
+  return joined(std::move(found));
+}
+
+}  // namespace stallprof
