@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/stats.h"
 #include "base/text.h"
@@ -102,18 +103,6 @@ std::string tooFewSteps(const Policy& policy, std::span<const GateRun> base,
                            inQuotes(run.path), numberText(count), policy.minSteps);
     }
   return "";
-}
-
-void note(GateResult& result, std::span<const GateRun> base, std::span<const GateRun> head) {
-  if (!base.empty() && !base[0].batchSizes.empty() && !head[0].batchSizes.empty() &&
-      base[0].batchSizes != head[0].batchSizes)
-    result.notes.push_back(
-        "The sides have different batch sizes: " + sizesText(base[0].batchSizes) + " and " +
-        sizesText(head[0].batchSizes) + ".");
-  for (const auto side : {base, head})
-    for (const GateRun& run : side)
-      if (!run.exitCode && !run.exitSignal)
-        result.notes.push_back(inQuotes(run.path) + " had not ended when its report was made.");
 }
 
 bool matches(const FindingRule& rule, const std::string& id) {
@@ -236,6 +225,23 @@ GateResult refused(GateResult result, Outcome outcome, std::string why) {
 
 }  // namespace
 
+std::vector<std::string> notesOn(std::span<const GateRun> base, std::span<const GateRun> head) {
+  std::vector<std::string> notes;
+  if (!base.empty() && !head.empty() && !base[0].batchSizes.empty() &&
+      !head[0].batchSizes.empty() && base[0].batchSizes != head[0].batchSizes)
+    notes.push_back("The sides have different batch sizes: " + sizesText(base[0].batchSizes) +
+                    " and " + sizesText(head[0].batchSizes) +
+                    ". A step is not the same work: compare samples a second.");
+  for (const auto side : {base, head})
+    for (const GateRun& run : side) {
+      if (const std::string failed = failureOf(run); !failed.empty())
+        notes.push_back(failed + ".");
+      else if (!run.exitCode && !run.exitSignal)
+        notes.push_back(inQuotes(run.path) + " had not ended when its report was made.");
+    }
+  return notes;
+}
+
 double alphaOf(const Check& check, const Policy& policy) {
   if (!policy.bonferroni || !canFail(check)) return policy.alpha;
   const auto sharers = std::count_if(policy.checks.begin(), policy.checks.end(), canFail);
@@ -265,7 +271,8 @@ Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base
   }
   if (std::string why = tooFewSteps(policy, base, head); !why.empty())
     return refused(std::move(result), Outcome::kNotComparable, std::move(why));
-  note(result, base, head);
+  std::vector<std::string> notes = notesOn(base, head);
+  std::move(notes.begin(), notes.end(), std::back_inserter(result.notes));
   findNew(result, policy, base, head);
   result.suspect = firstSuspect(result, head);
   if (const Status judged = judgeChecks(result, policy, base, head); !judged.ok())

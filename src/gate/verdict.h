@@ -92,6 +92,11 @@ struct GateResult {
 // that any gives a false alarm stays under it (Bonferroni; Holm's order would fail the same gates).
 [[nodiscard]] double alphaOf(const Check& check, const Policy& policy);
 
+// What makes the sides unlike, or a run unfit: another batch size, a run that failed or had not
+// ended. One sentence each; runs are named by their paths. Pure.
+[[nodiscard]] std::vector<std::string> notesOn(std::span<const GateRun> base,
+                                               std::span<const GateRun> head);
+
 // The whole gate. Pure. The Error (kUsage) is for what cannot be asked of these runs: a metric they
 // lack, no base where one is needed.
 [[nodiscard]] Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base,

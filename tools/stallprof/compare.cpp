@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 
+#include "gate/verdict.h"
 #include "present/words/compare_text.h"
 #include "stallprof/command_line.h"
+#include "stallprof/gate_baseline.h"
 #include "stallprof/output.h"
-#include "stallprof/reading.h"
 
 namespace stallprof {
 namespace {
 
-// The numbers of every run; the first that cannot be read is the Error.
-Result<std::vector<RunNumbers>> readAll(const std::vector<std::string>& paths) {
-  std::vector<RunNumbers> runs;
-  for (const std::string& path : paths) {
-    Result<RunNumbers> numbers = readNumbers(path);
-    if (!numbers.ok()) return numbers.error();
-    runs.push_back(std::move(numbers).value());
-  }
-  return runs;
+std::vector<RunNumbers> numbersOf(const std::vector<GateRun>& runs) {
+  std::vector<RunNumbers> numbers;
+  for (const GateRun& run : runs) numbers.push_back(run.numbers);
+  return numbers;
 }
 
 class CompareCommand final : public Command {
@@ -25,8 +21,10 @@ class CompareCommand final : public Command {
     app.description(
         "Compares two sets of runs: BASE... -- HEAD..., or only BASE HEAD. A difference does not "
         "change the exit status.");
-    app.add_option("base", base_,
-                   "recordings or JSON reports; base runs before a bare --, head runs after it");
+    app.add_option(
+        "base", base_,
+        "recordings, JSON reports or a stored baseline; base runs before a bare --, head "
+        "runs after it");
   }
 
   void parse(CLI::App& app, const std::vector<std::string>& words) override {
@@ -44,11 +42,14 @@ class CompareCommand final : public Command {
           "compare takes BASE... -- HEAD..., at least one of each; see stallprof compare "
           "--help",
           2);
-    const auto baseRuns = readAll(base_), headRuns = readAll(head_);
-    for (const auto* side : {&baseRuns, &headRuns})
-      if (!side->ok()) return fail(side->error().message, 1);
-    const Comparison comparison = compareRuns(baseRuns.value(), headRuns.value(), comparedPaths());
-    const Status written = writeOutput("", compareText(comparison, stdoutColumns()));
+    const Result<Sides> read = readSides({}, base_, head_);
+    if (!read.ok()) return fail(read.error().message, 1);
+    const Sides& sides = read.value();
+    const Comparison comparison =
+        compareRuns(numbersOf(sides.base), numbersOf(sides.head), comparedPaths());
+    std::vector<std::string> notes = sides.notes;
+    for (std::string& note : notesOn(sides.base, sides.head)) notes.push_back(std::move(note));
+    const Status written = writeOutput("", compareText(comparison, notes, stdoutColumns()));
     return written.ok() ? 0 : fail(written.error().message, 1);
   }
 

@@ -150,12 +150,4 @@ Result<std::string> readReport(const std::string& path) {
   return reportJson(reading.value().analyzed.analysis);
 }
 
-Result<RunNumbers> readNumbers(const std::string& path) {
-  const Result<std::string> json = readReport(path);
-  if (!json.ok()) return json.error();
-  Result<RunNumbers> numbers = reportNumbers(json.value());
-  if (!numbers.ok()) return about(path, numbers.error());
-  return numbers;
-}
-
 }  // namespace stallprof

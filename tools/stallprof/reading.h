@@ -4,7 +4,6 @@
 #include <string>
 
 #include "analysis/analyze.h"
-#include "analysis/compare.h"
 #include "base/result.h"
 #include "classify/rule_table.h"
 #include "trace/coarsener.h"
@@ -36,8 +35,5 @@ inline constexpr char kMapHelp[] =
 
 // The report of a run in JSON: of a recording made now, of a file as it stands.
 [[nodiscard]] Result<std::string> readReport(const std::string& path);
-
-// The numbers of a run, from its recording or from a report of it in JSON.
-[[nodiscard]] Result<RunNumbers> readNumbers(const std::string& path);
 
 }  // namespace stallprof

@@ -69,7 +69,8 @@ const std::vector<std::string>& comparedPaths() {
   return paths;
 }
 
-std::string compareText(const Comparison& comparison, int width) {
+std::string compareText(const Comparison& comparison, const std::vector<std::string>& notes,
+                        int width) {
   Page page(static_cast<std::size_t>(std::clamp(width, 80, 120)), false);
   const auto runs = [](std::size_t n) { return countOf(static_cast<std::int64_t>(n), "run"); };
   page.line("stallprof compare   base: " + runs(comparison.baseRuns) +
@@ -92,6 +93,7 @@ std::string compareText(const Comparison& comparison, int width) {
   for (const MetricComparison& m : comparison.metrics)
     if (m.path == "run.host.cores_usable" && m.base && m.head && *m.base != *m.head)
       page.field("", 0, "The sides had different numbers of cores: they are not comparable.");
+  for (const std::string& note : notes) page.field("", 0, note);
   page.field("", 0,
              comparison.advisory()
                  ? "Advisory only: with under two runs per side, a change cannot be separated from "

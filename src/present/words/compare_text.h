@@ -11,7 +11,9 @@ namespace stallprof {
 // The metrics `compare` shows, as JSON paths of a report.
 [[nodiscard]] const std::vector<std::string>& comparedPaths();
 
-// Both sides side by side, for a terminal: medians, ratio, interval. Newline-terminated.
-[[nodiscard]] std::string compareText(const Comparison& comparison, int width);
+// Both sides side by side, for a terminal: medians, ratio, interval; below them `notes`, sentences
+// on the runs. Newline-terminated.
+[[nodiscard]] std::string compareText(const Comparison& comparison,
+                                      const std::vector<std::string>& notes, int width);
 
 }  // namespace stallprof

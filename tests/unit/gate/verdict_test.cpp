@@ -29,6 +29,23 @@ Check checkOf(const std::string& path, Check::Kind kind, Worse worse = Worse::kH
 
 }  // namespace
 
+TEST_CASE("what makes two sides unlike, or a run unfit, is said") {
+  std::vector<GateRun> base = {sampleRun("a", 100)}, head = {sampleRun("b", 160)};
+  CHECK(notesOn(base, head).empty());
+  base[0].batchSizes = {32};
+  CHECK(notesOn(base, head).empty());  // the other side's are not known
+  head[0].batchSizes = {64};
+  head[0].exitCode = 1;
+  CHECK(notesOn(base, head) ==
+        std::vector<std::string>{"The sides have different batch sizes: 32 and 64. A step is not "
+                                 "the same work: compare samples a second.",
+                                 "'b' exited with status 1."});
+  head[0].batchSizes = {32};
+  head[0].exitCode.reset();
+  CHECK(notesOn(base, head) ==
+        std::vector<std::string>{"'b' had not ended when its report was made."});
+}
+
 TEST_CASE("eight quiet runs a side distinguish a regression, a gain and neither") {
   const Side base = sampleSide(100, 0.01);
   const GateResult worse = judged(base, sampleSide(107, 0.01));

@@ -12,8 +12,9 @@ RunNumbers run(double p50, double wait) {
           {"run.host.cores_usable", 8}};
 }
 
-std::string compared(std::vector<RunNumbers> base, std::vector<RunNumbers> head) {
-  return compareText(compareRuns(base, head, comparedPaths()), 100);
+std::string compared(std::vector<RunNumbers> base, std::vector<RunNumbers> head,
+                     const std::vector<std::string>& notes = {}) {
+  return compareText(compareRuns(base, head, comparedPaths()), notes, 100);
 }
 
 }  // namespace
@@ -24,6 +25,12 @@ TEST_CASE("one run a side is shown side by side and called advisory") {
   CHECK_THAT(text, Catch::Contains("38 %          6 %           -32.0 points"));
   CHECK_THAT(text, Catch::Contains("Advisory only"));
   CHECK_THAT(text, !Catch::Contains("interval"));
+}
+
+TEST_CASE("what makes the runs unlike is said below the numbers") {
+  const std::string text =
+      compared({run(408e6, 0.38)}, {run(270e6, 0.06)}, {"'b' exited with status 1."});
+  CHECK_THAT(text, Catch::Contains("\n'b' exited with status 1.\n"));
 }
 
 TEST_CASE("more runs a side give an interval") {
