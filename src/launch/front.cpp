@@ -71,6 +71,23 @@ void deliver(pid_t command, const ReceivedSignal& signal) {
   ::syscall(SYS_rt_sigqueueinfo, command, signal.signal, &info);
 }
 
+// As by `signal`: who waits for us sees which. Returns when we are continued, or at once where the
+// kernel does not stop us: process 1 and, by what a terminal sends, an orphaned group.
+void stopBy(int signal) {
+  if (signal == SIGSTOP) {
+    ::kill(::getpid(), SIGSTOP);
+    return;
+  }
+  struct sigaction byDefault {};
+  struct sigaction before {};
+  byDefault.sa_handler = SIG_DFL;
+  ::sigaction(signal, &byDefault, &before);
+  ::syscall(SYS_tgkill, ::getpid(), ::gettid(), signal);
+  const SignalMask mask = setSignalMask(kAllSignals & ~signalBit(signal));
+  setSignalMask(mask);
+  ::sigaction(signal, &before, nullptr);
+}
+
 }  // namespace
 
 Front::Front(RecorderProcess recorder, Fd signals, Supervision supervision)
@@ -97,12 +114,11 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     // What comes while we have no CPU is read in the next turn: nothing is overdue before it was
     // read, and nothing was read before it came.
     const Nanos at = now();
-    const std::vector<ReceivedSignal> received = readSignals();
-    for (const ReceivedSignal& signal : received)
-      judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
+    receiveSignals();
     watchRecorder();
     reapOrphans();
     decide(at);
+    if (!ended_) stopWithCommand();
     if (!ended_) ended_ = commandEnded();
     killIfOverdue();
     if (ended_ && orphansEnded(*ended_)) return *ended_;
@@ -124,10 +140,18 @@ std::vector<ReceivedSignal> Front::readSignals() {
   std::vector<ReceivedSignal> received;
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    const bool ours = static_cast<pid_t>(info.ssi_pid) == ::getpid();  // SIGPIPE, SIGXFSZ
+    const auto sender = static_cast<pid_t>(info.ssi_pid);
+    // SIGPIPE and SIGXFSZ are of our own doing, SIGCONT of the recorder's.
+    const bool ours = sender == ::getpid() || sender == recorder_.pid();
     if (!isChildNews(info) && !ours) received.push_back(describe(info));
   }
   return received;
+}
+
+void Front::receiveSignals() {
+  const std::vector<ReceivedSignal> received = readSignals();
+  for (const ReceivedSignal& signal : received)
+    judge_.receive(signal, now(), static_cast<std::uint32_t>(command_));
 }
 
 // What is pending at the recorder is read first: what it takes in between has been counted.
@@ -156,10 +180,57 @@ void Front::pass(const SignalJudge::Verdict& verdict) {
   const bool forward = mustPass(verdict);
   // The command is not reaped yet, so its pid cannot be another's.
   if (forward) deliver(command_, verdict.received);
+  if (verdict.received.signal == SIGCONT) continueRecorder();
   if (verdict.received.signal == SIGTERM) terminated_ = true;
   if (ended_ && asksToEnd(static_cast<std::uint32_t>(verdict.received.signal))) unwanted_ = true;
   recorder_.control().send(
       {ControlMessage::Kind::kSignal, verdict.received.signal, forward, now().count()});
+}
+
+// Where our group was stopped, and not all of it was continued.
+void Front::continueRecorder() {
+  siginfo_t info{};
+  constexpr int kFlags = WSTOPPED | WNOHANG | WNOWAIT;
+  if (::waitid(P_PID, static_cast<id_t>(recorder_.pid()), &info, kFlags) != 0 || info.si_pid == 0)
+    return;
+  judge_.sentToWitness(SIGCONT);
+  ::kill(recorder_.pid(), SIGCONT);
+}
+
+// By which signal; 0: it runs.
+int Front::commandStopped(int flags) const {
+  siginfo_t info{};
+  const auto command = static_cast<id_t>(command_);
+  if (::waitid(P_PID, command, &info, WSTOPPED | WNOHANG | flags) != 0 || info.si_pid == 0)
+    return 0;
+  return info.si_status;
+}
+
+// We were continued, and a window later the command stands as we stopped with it: the SIGCONT was
+// taken for one to all.
+void Front::continueCommand() {
+  if (!stopped_ || judge_.resumed() < *stopped_) return;
+  stopped_.reset();
+  siginfo_t info{};
+  constexpr int kFlags = WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT;
+  if (::waitid(P_PID, static_cast<id_t>(command_), &info, kFlags) == 0 && info.si_pid == 0)
+    ::kill(command_, SIGCONT);
+}
+
+// A shell takes its job for stopped when we are, and continues us. The signal that it does so by is
+// judged as any other; the recorder wakes us where the command alone was continued.
+void Front::stopWithCommand() {
+  if (judge_.resuming(now())) return;
+  continueCommand();
+  if (commandStopped(WNOWAIT) == 0) return;
+  recorder_.control().send({ControlMessage::Kind::kStopped, 0, true});
+  receiveSignals();  // last: a SIGCONT that waits is lost by our stop
+  const int signal = judge_.resuming(now()) ? 0 : commandStopped(0);
+  if (signal != 0) {
+    stopped_ = now();
+    stopBy(signal);
+  }
+  recorder_.control().send({ControlMessage::Kind::kStopped, 0, false});
 }
 
 // As the user asked for; the command is not reaped yet. A launcher, or a shell, does not pass the

@@ -29,9 +29,9 @@ struct Supervision {
   Nanos killsAfter{};  // a command that does not end by the TERM that we sent it; 0: never
 };
 
-// The waiting side: passes signals on to the command exactly once, keeps the recorder informed, and
-// never acts on the command in any other way, unless it was asked to end it after some steps. One
-// thread, no allocation that matters.
+// The waiting side: passes signals on to the command exactly once, stops when the command stops,
+// keeps the recorder informed, and never acts on the command in any other way, unless it was asked
+// to end it after some steps. One thread, no allocation that matters.
 class Front {
  public:
   // `signals`: a signalfd of every signal that is blocked here.
@@ -65,14 +65,19 @@ class Front {
 
  private:
   [[nodiscard]] std::vector<ReceivedSignal> readSignals();
+  void receiveSignals();
   [[nodiscard]] WitnessCounts witnessCounts(Nanos at) const;
   void decide(Nanos at);
   [[nodiscard]] bool mustPass(const SignalJudge::Verdict& verdict) const;
   void pass(const SignalJudge::Verdict& verdict);
+  void continueRecorder();
+  void stopWithCommand();
+  void continueCommand();
   void endCommand();
   void killIfOverdue();
   void watchRecorder();
   void reapOrphans() const;
+  [[nodiscard]] int commandStopped(int flags) const;
   [[nodiscard]] std::optional<CommandStatus> commandEnded() const;
   bool orphansEnded(CommandStatus& command);
   std::size_t endOrphans();
@@ -87,6 +92,7 @@ class Front {
   Supervision supervision_;
   std::optional<Nanos> killAt_;  // the command, which we asked to end
   bool unwanted_ = false;
+  std::optional<Nanos> stopped_;        // with the command, and not known to go on together
   std::optional<CommandStatus> ended_;  // the command; what it left may still run
   std::vector<pid_t> spared_;           // children that we had before the command
   std::vector<pid_t> sent_;             // orphans of the command that were sent SIGTERM

@@ -31,6 +31,7 @@ struct ControlMessage {
     kProgress,   // recorder: `text` says how the run goes
     kEnough,     // recorder: the command has made the steps that it was to make
     kWitnessed,  // recorder: a signal reached it; the Witness has the counts
+    kStopped,    // front: it stops as the command did (`flag`), or goes on
   };
   Kind kind = Kind::kReady;
   std::int32_t number = 0;

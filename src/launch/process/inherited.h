@@ -15,9 +15,9 @@ using SignalMask = std::uint64_t;
 
 [[nodiscard]] constexpr SignalMask signalBit(int signal) { return SignalMask{1} << (signal - 1); }
 inline constexpr SignalMask kAllSignals = ~SignalMask{0};
-// Job control stays the kernel's: the terminal stops and resumes us together with the command.
+// What a terminal stops a job by stays the kernel's: it stops us together with the command.
 inline constexpr SignalMask kJobControl =
-    signalBit(SIGTSTP) | signalBit(SIGTTIN) | signalBit(SIGTTOU) | signalBit(SIGCONT);
+    signalBit(SIGTSTP) | signalBit(SIGTTIN) | signalBit(SIGTTOU);
 
 // Sets this thread's mask and returns the one before. Async-signal-safe.
 SignalMask setSignalMask(SignalMask mask);
@@ -31,10 +31,11 @@ SignalMask setSignalMask(SignalMask mask);
 // it otherwise. `take` comes first in a run; `restore` last in the child, right before exec.
 class Inherited {
  public:
-  // Blocks every signal but job control; SIGCHLD to its default (else there is no status to wait
-  // for); stops interval timers (fork would lose them, and they are the command's); notes the
-  // parent-death signal and whether orphans come to us, which fork clears; and puts close-on-exec
-  // placeholders where 0, 1 or 2 are closed, so that no descriptor of ours lands there.
+  // Blocks every signal but those of job control; SIGCHLD to its default (else there is no status
+  // to wait for); stops interval timers (fork would lose them, and they are the command's); notes
+  // the parent-death signal and whether orphans come to us, which fork clears; and puts
+  // close-on-exec placeholders where 0, 1 or 2 are closed, so that no descriptor of ours lands
+  // there.
   [[nodiscard]] static Inherited take();
   // Async-signal-safe. The command has the front as its parent, so its parent-death signal comes
   // when the front dies. The front got its own at the caller's death: SIGKILL ends both, any other

@@ -23,17 +23,20 @@ bool unseen(std::uint32_t count, std::uint32_t seen) {
 void SignalJudge::receive(const ReceivedSignal& signal, Nanos now, std::uint32_t command) {
   // What the command itself sends to us or to its group is no message to the command.
   if (signal.sender == command && !signal.fromKernel) return;
+  if (signal.signal == SIGCONT) resumed_ = now;
   const bool merged = (behind_ & signalBit(signal.signal)) != 0;
   waiting_.push_back({signal, now, std::max(turn_, now - kStill), merged});
 }
 
 // The same sender's same standard signal a moment ago, sent to all: of `timeout` and others, which
-// signal their child and then its group. Had both been pending at the command, it had got one.
+// signal their child and then its group. Had both been pending at the command, it had got one. Not
+// SIGCONT: a stop may lie in between, which a lost one would make last; one too many does nothing.
 bool SignalJudge::repeated(const Waiting& waiting) const {
   const ReceivedSignal& signal = waiting.received;
   const Reached& before = reached_[static_cast<std::size_t>(signal.signal)];
-  return signal.signal < SIGRTMIN && !signal.fromKernel && before.sender == signal.sender &&
-         before.at > Nanos(0) && waiting.since - before.at < kRepeat;
+  return signal.signal < SIGRTMIN && signal.signal != SIGCONT && !signal.fromKernel &&
+         before.sender == signal.sender && before.at > Nanos(0) &&
+         waiting.since - before.at < kRepeat;
 }
 
 bool SignalJudge::witnessed(const Waiting& waiting, const WitnessCounts& counts) {
@@ -87,6 +90,12 @@ void SignalJudge::forgetUnmatched(const WitnessCounts& counts, Nanos now) {
     }
     noticed_[n] = Nanos(0);
   }
+}
+
+bool SignalJudge::resuming(Nanos now) const {
+  return now - resumed_ < kWindow ||
+         std::any_of(waiting_.begin(), waiting_.end(),
+                     [](const Waiting& waiting) { return waiting.received.signal == SIGCONT; });
 }
 
 bool SignalJudge::due(Nanos now) const {

@@ -63,11 +63,18 @@ class SignalJudge {
   // Signals the witness had before the command existed say nothing about the command.
   void begin(const WitnessCounts& counts) { seen_ = counts.count; }
   void receive(const ReceivedSignal& signal, Nanos now, std::uint32_t command);
+  // We have sent one to the witness alone.
+  void sentToWitness(int signal) { ++seen_[static_cast<std::size_t>(signal)]; }
+  // A SIGCONT came that may reach the command only now: that it is stopped is no news.
+  [[nodiscard]] bool resuming(Nanos now) const;
+  // When the last SIGCONT came.
+  [[nodiscard]] Nanos resumed() const { return resumed_; }
   // What is decided by now, in order of arrival. Called whenever the witness has counted, too.
   [[nodiscard]] std::vector<Verdict> decide(const WitnessCounts& counts, Nanos now);
   // Something will be decided by time alone.
   [[nodiscard]] bool waiting() const {
-    return !waiting_.empty() || unmatched_ || turn_ - lastReached_ < kRepeat;
+    return !waiting_.empty() || unmatched_ || turn_ - lastReached_ < kRepeat ||
+           turn_ - resumed_ < kWindow;
   }
   // A window is over: the next call of decide() may pass a signal on.
   [[nodiscard]] bool due(Nanos now) const;
@@ -96,6 +103,7 @@ class SignalJudge {
   SignalMask behind_ = 0;                       // seen as pending, and not counted by last turn
   std::array<Reached, kSignals> reached_{};     // the last of each that the command had by itself
   Nanos lastReached_ = -kRepeat;                // of them
+  Nanos resumed_ = -kWindow;                    // the last SIGCONT
   Nanos turn_{};                                // the last time that anything was decided
   std::vector<Waiting> waiting_;
 };

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <optional>
 
@@ -81,8 +82,10 @@ class Recorder {
   void source(std::string_view name, Coverage state, std::string_view why);
   void drain(Nanos now);
   void endCommand(Nanos now);
+  void continueFront() const;
   [[nodiscard]] Nanos nextDue() const;
   [[nodiscard]] bool commandGone() const;
+  [[nodiscard]] bool commandStopped() const;
 
   RecorderPlan plan_;
   Control control_;
@@ -99,6 +102,7 @@ class Recorder {
   Nanos drained_{}, nextDrain_{}, nextUsage_{}, nextProgress_{}, planned_{}, frontCpu_{};
   bool messagesPending_ = true;  // something may wait at the control socket
   bool orphaned_ = false;        // the log says that the front is gone
+  bool frontStopped_ = false;    // with the command
   bool done_ = false, discard_ = false, enough_ = false;
   CommandEnd end_;
   Nanos endedAt_{};
@@ -211,6 +215,15 @@ bool Recorder::commandGone() const {
          status.value().find("\nThreads:\t1\n") != std::string::npos;  // others may go on
 }
 
+// By a signal, or at a debugger's hands meanwhile; taken for so where it cannot be asked.
+bool Recorder::commandStopped() const {
+  if (commandGone()) return false;
+  const auto status = readFile("/proc/" + std::to_string(command_) + "/status");
+  const std::size_t at = status.ok() ? status.value().find("\nState:\t") : std::string::npos;
+  return at == std::string::npos ||
+         std::string_view("TtZ").find(status.value()[at + 8]) != std::string_view::npos;
+}
+
 void Recorder::readMessages() {
   if (control_.closed() || !std::exchange(messagesPending_, false)) return;
   while (const auto message = control_.receive()) handle(*message);
@@ -227,6 +240,9 @@ void Recorder::handle(const ControlMessage& message) {
       log_->write(LogLevel::kDebug, "signal " + std::to_string(message.number) +
                                         (message.flag ? ": passed on" : ": the command has it"));
       return writer_->emit(Nanos(message.wide), SignalForwarded{message.number, message.flag});
+    case ControlMessage::Kind::kStopped:
+      frontStopped_ = message.flag;
+      return;
     case ControlMessage::Kind::kEnded:
       (message.flag ? end_.signal : end_.exitCode) = message.number;
       endedAt_ = Nanos(message.wide);
@@ -275,6 +291,7 @@ void Recorder::drain(Nanos t) {
   if (activity_ && watch_) activity_->drain(t, identities_, *writer_);
   if (watch_) watch_->loop().notePace(t, progress_->pace());
   endCommand(t);
+  continueFront();
   writer_->tick(t);
   log_->writeNotes();
   const auto came = static_cast<Nanos::rep>(progress_->taken() - before);
@@ -292,6 +309,12 @@ void Recorder::endCommand(Nanos t) {
                       (asked.seconds > 0 && made.first >= Nanos(0) &&
                        t - made.first >= std::chrono::seconds(asked.seconds));
   enough_ = enough && control_.send({ControlMessage::Kind::kEnough});  // else the next time
+}
+
+// Again and again until it goes on, as its stop drops a SIGCONT that comes right before.
+void Recorder::continueFront() const {
+  const auto front = static_cast<pid_t>(plan_.manifest.frontPid);
+  if (frontStopped_ && ::getppid() == front && !commandStopped()) ::kill(front, SIGCONT);
 }
 
 void Recorder::reportProgress(Nanos t) {

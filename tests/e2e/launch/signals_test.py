@@ -96,7 +96,7 @@ class Signals(Case):
     def test_every_catchable_signal_is_passed_on_once(self):
         front, log, _ = self.start()
         skipped = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
-                   signal.SIGCONT, signal.SIGUSR2, 32, 33)  # 32 and 33 are the C library's own
+                   signal.SIGUSR2, 32, 33)  # 32 and 33 are the C library's own
         numbers = [n for n in range(1, 65) if n not in skipped]
         for number in numbers:
             os.kill(front.pid, number)
@@ -123,6 +123,50 @@ class Signals(Case):
         words, recording = self.words(sys.executable, "-c", "import os, time; os.setpgrp(); time.sleep(60)")
         self.assertEqual(self.run_words(["timeout", "--kill-after=20", "2", *words]).returncode, 124)
         self.assertTrue(self.events(recording, "command_end"))
+
+    def stopped(self, pid):
+        return "T (stopped)" in content("/proc/%d/status" % pid)
+
+    def lead(self, *command, **how):
+        """A run that leads a session of its own."""
+        words, _ = self.words(*command)
+        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, start_new_session=True, **how)
+        self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
+        return front
+
+    def test_a_command_that_stops_itself_stops_us_and_is_continued_with_us(self):
+        front = self.lead("sh", "-c", "for i in 1 2 3; do kill -STOP $$; echo $i; done", stdout=subprocess.PIPE)
+        self.addCleanup(front.stdout.close)
+        for number in (b"1\n", b"2\n", b"3\n"):
+            _, status = os.waitpid(front.pid, os.WUNTRACED)
+            self.assertTrue(os.WIFSTOPPED(status), status)
+            self.assertEqual(os.WSTOPSIG(status), signal.SIGSTOP)
+            os.kill(front.pid, signal.SIGCONT)
+            self.assertEqual(front.stdout.readline(), number)
+        self.assertEqual(front.wait(60), 0)
+
+    def test_a_stopped_group_goes_on_where_we_alone_are_continued(self):
+        front, log, _ = self.start()
+        for sent in (1, 2, 3):
+            os.killpg(front.pid, signal.SIGSTOP)
+            until(lambda: all(map(self.stopped, session_of(front.pid))), "the stop")
+            os.kill(front.pid, signal.SIGCONT)
+            until(lambda: not any(map(self.stopped, session_of(front.pid))), "the group")
+            until(lambda: self.counts(log, signal.SIGCONT) >= sent, "the signal")
+        self.assertEqual(self.counts(log, signal.SIGCONT), 3)
+        os.kill(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+
+    def test_we_go_on_where_the_command_alone_is_continued(self):
+        front, log, _ = self.start()
+        command = int(content("/proc/%d/task/%d/children" % (front.pid, front.pid)).split()[-1])
+        os.kill(command, signal.SIGSTOP)
+        until(lambda: self.stopped(front.pid), "our stop")
+        os.kill(command, signal.SIGCONT)
+        until(lambda: not self.stopped(front.pid), "us")
+        self.assertEqual(self.counts(log, signal.SIGCONT), 1)
+        os.kill(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
 
     def test_what_the_command_sends_to_its_group_comes_once(self):
         log = self.path("own")

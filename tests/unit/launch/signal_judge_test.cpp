@@ -102,6 +102,40 @@ TEST_CASE("a signal to the group while front or witness stands still comes once"
   CHECK(world.forwardedWithin(milliseconds(60)) == 1);
 }
 
+TEST_CASE("a SIGCONT may reach the command a window later: until then its stop is no news") {
+  World world;
+  CHECK_FALSE(world.judge.resuming(world.time));
+  world.toFront(SIGCONT);
+  CHECK(world.judge.resuming(world.time));
+  SECTION("to the group") { world.toWitness(SIGCONT); }
+  SECTION("to the front alone") {}
+  CHECK(world.forwardedWithin(milliseconds(30)) == 0);
+  CHECK(world.judge.resuming(world.time));
+  CHECK(world.judge.waiting());  // it asks on, as a stop may be news then
+  (void)world.forwardedWithin(milliseconds(30));
+  CHECK_FALSE(world.judge.resuming(world.time));
+  CHECK_FALSE(world.judge.waiting());
+}
+
+TEST_CASE("a SIGCONT to the front alone right after one to all is passed on") {
+  World world;
+  world.toFront(SIGCONT);
+  world.toWitness(SIGCONT);
+  CHECK(world.forwardedWithin(milliseconds(2)) == 0);
+  world.toFront(SIGCONT);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
+TEST_CASE("what we send to the witness alone does not stand for a signal to the front alone") {
+  World world;
+  world.toFront(SIGCONT);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+  world.judge.sentToWitness(SIGCONT);
+  world.toWitness(SIGCONT);
+  world.toFront(SIGCONT);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 1);
+}
+
 TEST_CASE("of two from the terminal while the witness stands still neither is passed on") {
   World world;
   ReceivedSignal typed;
