@@ -110,6 +110,8 @@ void Front::begin(pid_t command) {
 
 CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>& progress) {
   Control& control = recorder_.control();
+  // While the command runs it decides what a terminal stops; before and after, the kernel.
+  const SignalMask mask = setSignalMask(kAllSignals);
   for (;;) {
     // What comes while we have no CPU is read in the next turn: nothing is overdue before it was
     // read, and nothing was read before it came.
@@ -119,7 +121,7 @@ CommandStatus Front::waitForCommand(const std::function<void(std::string_view)>&
     reapOrphans();
     decide(at);
     if (!ended_) stopWithCommand();
-    if (!ended_) ended_ = commandEnded();
+    if (!ended_ && (ended_ = commandEnded())) setSignalMask(mask);
     killIfOverdue();
     if (ended_ && orphansEnded(*ended_)) return *ended_;
     // SIGCHLD wakes us for the command's end, the recorder for what it counted; a waiting verdict

@@ -15,7 +15,8 @@ using SignalMask = std::uint64_t;
 
 [[nodiscard]] constexpr SignalMask signalBit(int signal) { return SignalMask{1} << (signal - 1); }
 inline constexpr SignalMask kAllSignals = ~SignalMask{0};
-// What a terminal stops a job by stays the kernel's: it stops us together with the command.
+// What a terminal stops a job by. Where we wait for the command alone, it stops us as the command
+// does; else the kernel stops us.
 inline constexpr SignalMask kJobControl =
     signalBit(SIGTSTP) | signalBit(SIGTTIN) | signalBit(SIGTTOU);
 

@@ -24,8 +24,21 @@ void SignalJudge::receive(const ReceivedSignal& signal, Nanos now, std::uint32_t
   // What the command itself sends to us or to its group is no message to the command.
   if (signal.sender == command && !signal.fromKernel) return;
   if (signal.signal == SIGCONT) resumed_ = now;
+  cancel(signal.signal);
   const bool merged = (behind_ & signalBit(signal.signal)) != 0;
   waiting_.push_back({signal, now, std::max(turn_, now - kStill), merged});
+}
+
+// As the kernel does with what is pending: SIGCONT takes back stops, and a stop SIGCONT. Passed on
+// after the other, which the command had by itself, it would undo that.
+void SignalJudge::cancel(int signal) {
+  const SignalMask continues = signalBit(SIGCONT), sent = signalBit(signal);
+  const SignalMask taken = sent == continues           ? kJobControl
+                           : (sent & kJobControl) != 0 ? continues
+                                                       : 0;
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    return (signalBit(waiting.received.signal) & taken) != 0;
+  });
 }
 
 // The same sender's same standard signal a moment ago, sent to all: of `timeout` and others, which

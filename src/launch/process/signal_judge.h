@@ -90,6 +90,7 @@ class SignalJudge {
     std::uint32_t sender = 0;
     Nanos at{};
   };
+  void cancel(int signal);
   [[nodiscard]] bool witnessed(const Waiting& waiting, const WitnessCounts& counts);
   [[nodiscard]] bool repeated(const Waiting& waiting) const;
   [[nodiscard]] bool maybeMerged(const Waiting& waiting, const WitnessCounts& counts) const;

@@ -2,6 +2,7 @@
 """Every signal reaches the command exactly once, however it was sent."""
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -95,10 +96,15 @@ class Signals(Case):
 
     def test_every_catchable_signal_is_passed_on_once(self):
         front, log, _ = self.start()
-        skipped = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
-                   signal.SIGUSR2, 32, 33)  # 32 and 33 are the C library's own
+        stops = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+        skipped = (signal.SIGKILL, signal.SIGSTOP, signal.SIGUSR2, 32, 33)  # the last two are the C library's own
         numbers = [n for n in range(1, 65) if n not in skipped]
+        until(lambda: self.blocks(front.pid, signal.SIGTSTP), "the front")  # it stops by them before
         for number in numbers:
+            if number not in stops:
+                os.kill(front.pid, number)
+        until(lambda: self.counts(log, signal.SIGCONT), "SIGCONT", 10)  # which would take back the others
+        for number in stops:
             os.kill(front.pid, number)
         until(lambda: sum(self.counts(log, n) for n in numbers) >= len(numbers), "all signals", 10)
         time.sleep(0.1)
@@ -124,8 +130,32 @@ class Signals(Case):
         self.assertEqual(self.run_words(["timeout", "--kill-after=20", "2", *words]).returncode, 124)
         self.assertTrue(self.events(recording, "command_end"))
 
+    def blocks(self, pid, number):
+        mask = re.search(r"^SigBlk:\t(\w+)$", content("/proc/%d/status" % pid), re.M).group(1)
+        return int(mask, 16) >> (number - 1) & 1
+
+    def test_what_stops_a_job_stops_the_command_and_then_us(self):
+        words, _ = self.words("sleep", "60")
+        front = subprocess.Popen(words, stderr=subprocess.DEVNULL, preexec_fn=os.setpgrp)
+        self.addCleanup(lambda: front.poll() is None and os.killpg(front.pid, signal.SIGKILL))
+        until(lambda: self.blocks(front.pid, signal.SIGTSTP), "the front")
+        command = self.command_of(front)
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            os.kill(front.pid, number)
+            _, status = os.waitpid(front.pid, os.WUNTRACED)
+            self.assertTrue(os.WIFSTOPPED(status), status)
+            self.assertEqual(os.WSTOPSIG(status), number)
+            self.assertTrue(self.stopped(command))
+            os.kill(front.pid, signal.SIGCONT)
+            until(lambda: not self.stopped(command), "the command")
+        front.terminate()
+        self.assertEqual(front.wait(60), -signal.SIGTERM)
+
     def stopped(self, pid):
         return "T (stopped)" in content("/proc/%d/status" % pid)
+
+    def command_of(self, front):
+        return int(content("/proc/%d/task/%d/children" % (front.pid, front.pid)).split()[-1])
 
     def lead(self, *command, **how):
         """A run that leads a session of its own."""
@@ -159,7 +189,7 @@ class Signals(Case):
 
     def test_we_go_on_where_the_command_alone_is_continued(self):
         front, log, _ = self.start()
-        command = int(content("/proc/%d/task/%d/children" % (front.pid, front.pid)).split()[-1])
+        command = self.command_of(front)
         os.kill(command, signal.SIGSTOP)
         until(lambda: self.stopped(front.pid), "our stop")
         os.kill(command, signal.SIGCONT)

@@ -124,6 +124,49 @@ class JobControl(Case):
         self.terminal.type(b"\x03")
         self.terminal.wait(rb"KeyboardInterrupt")
 
+    def test_ctrl_z_has_its_status(self):
+        self.ticking()
+        self.terminal.type(b"\x1a")
+        self.terminal.wait(rb"Stopped")
+        self.terminal.type(b"echo RC=$?\n")
+        self.assertEqual(self.terminal.wait(rb"RC=(\d+)\r").group(1), b"%d" % (128 + signal.SIGTSTP))
+        self.terminal.type(b"fg\n")
+        self.terminal.wait(rb"tick \d+\r")
+        self.terminal.type(b"\x03")
+        self.terminal.wait(rb"KeyboardInterrupt")
+
+    def test_ctrl_z_on_a_job_that_ignores_it_stops_nothing(self):
+        with open(self.path("tick.py"), "w") as script:
+            script.write("import signal\nsignal.signal(signal.SIGTSTP, signal.SIG_IGN)\n" + TICK)
+        self.ticking()
+        self.terminal.type(b"\x1a")
+        self.terminal.wait(rb"tick \d*9\r")
+        self.assertNotIn(b"Stopped", self.terminal.seen)
+        self.terminal.type(b"\x03")
+        self.terminal.wait(rb"KeyboardInterrupt")
+
+    def test_a_job_that_stops_itself_gives_the_terminal_back_and_fg_resumes_it(self):
+        with open(self.path("stop.sh"), "w") as script:
+            script.write("kill -STOP $$; echo went on")
+        line, _ = self.line("sh", "stop.sh")
+        self.terminal.type(line)
+        self.terminal.wait(rb"Stopped[^\n]*\n(?s:.*)PROMPT> ")
+        self.terminal.type(b"fg\n")
+        self.terminal.wait(rb"went on\r")
+        self.terminal.wait(rb"PROMPT> ")
+
+    def test_a_job_in_the_background_that_reads_the_terminal_is_stopped_until_fg(self):
+        line, _ = self.line("head", "-n", "1")
+        self.terminal.type(line.strip() + b" &\n")
+        self.terminal.wait(rb"\[1\] \d+\r\n")
+        self.terminal.type(b"until jobs -l | grep 'tty input'; do sleep 0.1; done; echo it is\n")
+        self.terminal.wait(rb"\nit is\r")
+        self.terminal.type(b"fg\n")
+        self.terminal.wait(rb"head -n 1\r")
+        self.terminal.type(b"typed\n")
+        self.terminal.wait(rb"typed\r\n(?s:.*)typed\r\n")
+        self.terminal.wait(rb"PROMPT> ")
+
 
 if __name__ == "__main__":
     main()

@@ -117,6 +117,32 @@ TEST_CASE("a SIGCONT may reach the command a window later: until then its stop i
   CHECK_FALSE(world.judge.waiting());
 }
 
+TEST_CASE("SIGCONT takes back a stop that waits, and a stop SIGCONT") {
+  World world;
+  SECTION("to the front alone, then to all") {
+    world.toFront(SIGTSTP);
+    CHECK(world.forwardedWithin(milliseconds(20)) == 0);
+    world.toFront(SIGCONT);
+    world.toWitness(SIGCONT);
+  }
+  SECTION("the reverse") {
+    world.toFront(SIGCONT);
+    CHECK(world.forwardedWithin(milliseconds(20)) == 0);
+    world.toFront(SIGTSTP);
+    world.toWitness(SIGTSTP);
+  }
+  CHECK(world.forwardedWithin(milliseconds(200)) == 0);
+  CHECK_FALSE(world.judge.waiting());
+}
+
+TEST_CASE("of a stop and a SIGCONT to the front alone the last counts") {
+  World world;
+  world.toFront(SIGTSTP);
+  world.toFront(SIGTERM);
+  world.toFront(SIGCONT);
+  CHECK(world.forwardedWithin(milliseconds(60)) == 2);
+}
+
 TEST_CASE("a SIGCONT to the front alone right after one to all is passed on") {
   World world;
   world.toFront(SIGCONT);
