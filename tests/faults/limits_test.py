@@ -169,6 +169,29 @@ class Limits(Case):
         self.assertIn("locked memory", said[0])
         self.assertNotIn("paranoid", said[0])
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+    def test_row_40_what_the_job_may_lock_in_memory_is_as_without_us(self):
+        os.chmod(self.dir, 0o777)
+        become = ordinary(self, NOBODY_ELSE, STALLPROF, EVERYBODYS_PYTHON)
+
+        def drop():
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (MB, MB))
+            become()
+        # A buffer of an io_uring counts beside all that this user has locked.
+        lock = textwrap.dedent("""
+            import ctypes, mmap, os
+            libc = ctypes.CDLL(None, use_errno=True)
+            ring = libc.syscall(425, 8, ctypes.create_string_buffer(120))
+            buffer = mmap.mmap(-1, 700 << 10)
+            where = (ctypes.c_uint64 * 2)(ctypes.addressof(ctypes.c_char.from_buffer(buffer)), len(buffer))
+            print(ring < 0, libc.syscall(427, ring, 0, ctypes.byref(where), 1), ctypes.get_errno())
+            """)
+        plain = self.run_words([EVERYBODYS_PYTHON, "-c", lock], preexec_fn=drop)
+        words, recording = self.words(EVERYBODYS_PYTHON, "-c", lock)
+        done = self.run_words(words, preexec_fn=drop)
+        self.assertEqual((done.returncode, done.stdout), (plain.returncode, plain.stdout), done.stderr)
+        self.assertTrue(self.events(recording, "command_end"))
+
     @needs_unshare
     def test_row_23_a_worker_killed_over_a_full_dev_shm_is_as_without_us(self):
         worker = textwrap.dedent("""

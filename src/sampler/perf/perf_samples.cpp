@@ -24,8 +24,7 @@ namespace {
 // address within 64 bytes, malloc within 200.
 constexpr std::uint32_t kCopiedStackBytes = 256;
 // A sample takes 320 bytes, a mapping about 200: 32 pages hold 20 ms of samples 200 times over, and
-// a program that loads 600 libraries at once. An ordinary user may lock 512 KiB a CPU
-// (perf_event_mlock_kb), of which task events take half.
+// a program that loads 600 libraries at once. Less where an ordinary user may not lock that much.
 constexpr std::size_t kDataPages = 32, kMinPages = 4;
 constexpr std::size_t kThreadPages = 4;  // of a thread's own event: 50 samples, 500 ms
 // The many CPUs of a large host, on any host: for tests.
@@ -85,15 +84,17 @@ std::vector<pid_t> tasksOf(pid_t command) {
 
 }  // namespace
 
-PerfSamples::PerfSamples() : threadLimit_(std::min(kMaxThreads, keptFdLimit(0.20))) {}
+PerfSamples::PerfSamples(RingBudget& budget)
+    : budget_(budget), threadLimit_(std::min(kMaxThreads, keptFdLimit(0.20))) {}
 
 // One event a task, all into the ring of the first. 0, or the errno of who refused.
-int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes, int cpu) {
+int PerfSamples::openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes, int cpu,
+                         std::size_t pages) {
   PerfRing ring;
   bool opened = false;
   for (const pid_t task : tasks) {
     if (opened ? ring.add(attributes, task, cpu)
-               : ring.open(attributes, task, cpu, kDataPages, kMinPages))
+               : ring.open(attributes, task, cpu, pages, kMinPages, budget_))
       opened = true;
     else if (errno != ESRCH)
       return errno;
@@ -110,14 +111,16 @@ int PerfSamples::openEach(std::span<const pid_t> tasks, Nanos period, bool kerne
   rings_.clear();
   for (const pid_t task : tasks) {
     if (rings_.size() == threadLimit_) break;  // follow() says that the others have none
-    if (const int error = openThread(task); error != 0 && error != ESRCH) return error;
+    const int error = openThread(task);
+    if (error == PerfRing::kOverBudget && !rings_.empty()) break;  // likewise
+    if (error != 0 && error != ESRCH) return error;
   }
   return rings_.empty() ? ESRCH : 0;
 }
 
 int PerfSamples::openThread(pid_t thread) {
   PerfRing ring;
-  if (!ring.open(*attributes_, thread, -1, kThreadPages, 1)) return errno;
+  if (!ring.open(*attributes_, thread, -1, kThreadPages, 1, budget_)) return errno;
   ring.setPeriod(current_);
   rings_.emplace(thread, std::move(ring));
   return 0;
@@ -151,8 +154,10 @@ bool PerfSamples::follow(std::span<const pid_t> threads, std::vector<PerfRecord>
 int PerfSamples::openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds) {
   const perf_event_attr attr = describe(period, true, kernel, buildIds);
   rings_.clear();
-  for (const int cpu : eventCpus(tasks.empty() ? 0 : tasks.front())) {
-    const int error = openCpu(tasks, attr, cpu);
+  const std::vector<int> cpus = eventCpus(tasks.empty() ? 0 : tasks.front());
+  const std::size_t pages = budget_.dataPages(cpus.size(), kDataPages, kMinPages, 1);
+  for (const int cpu : cpus) {
+    const int error = openCpu(tasks, attr, cpu, pages);
     if (error == 0 || error == ENODEV) continue;  // ENODEV: that CPU is offline
     rings_.clear();
     return error;

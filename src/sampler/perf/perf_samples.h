@@ -32,7 +32,7 @@ class PerfSamples {
  public:
   static constexpr std::size_t kMaxThreads = 1024;  // with an event each: a descriptor and 20 KiB
 
-  PerfSamples();
+  explicit PerfSamples(RingBudget& budget = RingBudget::ofProcess());
   PerfSamples(const PerfSamples&) = delete;
 
   // While the command is held; where it runs already, on every thread of it and of its descendants
@@ -65,13 +65,14 @@ class PerfSamples {
  private:
   [[nodiscard]] int openAll(std::span<const pid_t> tasks, Nanos period, bool kernel, bool buildIds);
   [[nodiscard]] int openCpu(std::span<const pid_t> tasks, const perf_event_attr& attributes,
-                            int cpu);
+                            int cpu, std::size_t pages);
   [[nodiscard]] int openEach(std::span<const pid_t> tasks, Nanos period, bool kernel,
                              bool buildIds);
   [[nodiscard]] int openThread(pid_t thread);  // 0, or errno
   void drainRing(PerfRing& ring);
   void draw(Nanos now);
 
+  RingBudget& budget_;
   const std::size_t threadLimit_;
   std::map<int, PerfRing> rings_;  // by CPU, or by thread
   std::set<int> refused_;          // threads that got no event

@@ -11,18 +11,9 @@
 #include <utility>
 
 namespace stallprof {
-
-PerfRing::PerfRing(PerfRing&& other) noexcept
-    : fd_(std::move(other.fd_)),
-      more_(std::move(other.more_)),
-      pages_(std::exchange(other.pages_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
-
-PerfRing::~PerfRing() {
-  if (pages_ != nullptr) ::munmap(pages_, bytes_);
-}
-
 namespace {
+
+std::size_t pageBytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
 Fd openEvent(perf_event_attr attributes, pid_t target, int cpu) {
   attributes.size = sizeof attributes;
@@ -31,6 +22,19 @@ Fd openEvent(perf_event_attr attributes, pid_t target, int cpu) {
 }
 
 }  // namespace
+
+PerfRing::PerfRing(PerfRing&& other) noexcept
+    : fd_(std::move(other.fd_)),
+      more_(std::move(other.more_)),
+      budget_(other.budget_),
+      pages_(std::exchange(other.pages_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+PerfRing::~PerfRing() {
+  if (pages_ == nullptr) return;
+  ::munmap(pages_, bytes_);
+  budget_->give(bytes_ / pageBytes());
+}
 
 std::string perfRefusal(int error, const std::string& shows) {
   switch (error) {
@@ -48,6 +52,10 @@ std::string perfRefusal(int error, const std::string& shows) {
     case PerfRing::kNoLockedMemory:
       return "this user's locked memory is used up, as by the recorders of other ranks; a higher "
              "'ulimit -l' or kernel.perf_event_mlock_kb " +
+             shows;
+    case PerfRing::kOverBudget:
+      return "its rings would take more than a fourth of this user's locked memory, and the rest "
+             "is the job's; a higher 'ulimit -l' " +
              shows;
     case EMFILE:
       return "too few file descriptors; a higher 'ulimit -n' " + shows;
@@ -67,17 +75,28 @@ bool PerfRing::add(const perf_event_attr& attributes, pid_t target, int cpu) {
 }
 
 bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
-                    std::size_t minimum) {
+                    std::size_t minimum, RingBudget& budget) {
   fd_ = openEvent(attributes, target, cpu);
   if (!fd_.valid()) return false;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  for (std::size_t pages = dataPages; pages >= minimum; pages /= 2) {
-    bytes_ = (1 + pages) * page;
-    void* mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
-    if (mapped == MAP_FAILED) continue;
+  for (std::size_t pages = dataPages; pages >= minimum; pages /= 2)
+    if (map(pages, budget)) return true;
+  return false;
+}
+
+bool PerfRing::map(std::size_t dataPages, RingBudget& budget) {
+  const std::size_t pages = 1 + dataPages;
+  if (!budget.take(pages)) {
+    errno = kOverBudget;
+    return false;
+  }
+  bytes_ = pages * pageBytes();
+  void* mapped = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (mapped != MAP_FAILED) {
     pages_ = mapped;
+    budget_ = &budget;
     return true;
   }
+  budget.give(pages);
   // Of the event itself, not of what it may watch: that was permitted.
   if (errno == EPERM) errno = kNoLockedMemory;
   return false;

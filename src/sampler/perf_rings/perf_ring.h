@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/time.h"
+#include "sampler/perf_rings/ring_budget.h"
 
 namespace stallprof {
 
@@ -38,11 +39,13 @@ class PerfRing {
 
   // errno of open() where the event may be had and memory for its ring may not.
   static constexpr int kNoLockedMemory = ENOBUFS;
+  // Likewise, where the budget is used up.
+  static constexpr int kOverBudget = EDQUOT;
 
-  // With `dataPages`, or half of that and so on down to `fewest` where an ordinary user's share of
-  // locked memory is used up. False leaves errno.
+  // With `dataPages`, or half of that and so on down to `minimum` where the budget, or an ordinary
+  // user's share of locked memory, is used up. The budget outlives the ring. False leaves errno.
   bool open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
-            std::size_t minimum);
+            std::size_t minimum, RingBudget& budget);
 
   // Another task's event on the same CPU, into the same ring. False leaves errno.
   bool add(const perf_event_attr& attributes, pid_t target, int cpu);
@@ -79,9 +82,11 @@ class PerfRing {
  private:
   static void copy(const std::uint8_t* data, std::uint64_t size, std::uint64_t from,
                    std::span<std::uint8_t> into);
+  [[nodiscard]] bool map(std::size_t dataPages, RingBudget& budget);
 
   Fd fd_;
-  std::vector<Fd> more_;  // the events of other tasks
+  std::vector<Fd> more_;          // the events of other tasks
+  RingBudget* budget_ = nullptr;  // that its pages are of
   void* pages_ = nullptr;
   std::size_t bytes_ = 0;
 };

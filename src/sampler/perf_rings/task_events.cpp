@@ -15,10 +15,11 @@
 namespace stallprof {
 namespace {
 
-// 64 pages hold about 4,500 records: 1,500 processes of one CPU between two drains 20 ms apart. An
-// ordinary user may lock 512 KiB a CPU (perf_event_mlock_kb); less is tried when that is used up.
+// 64 pages hold about 4,500 records: 1,500 processes of one CPU between two drains 20 ms apart.
+// Less is tried where an ordinary user may not lock that much (RingBudget).
 constexpr std::size_t kTaskPages = 64;
 constexpr std::size_t kMinTaskPages = 8;
+constexpr double kTaskShare = 2.0 / 3;  // of the budget: the rest is the native samples'
 
 perf_event_attr describe() {
   perf_event_attr attr{};
@@ -74,9 +75,9 @@ struct Record {
 
 }  // namespace
 
-bool TaskEvents::openCpu(pid_t command, int cpu) {
+bool TaskEvents::openCpu(pid_t command, int cpu, std::size_t pages) {
   PerfRing ring;
-  if (!ring.open(describe(), command, cpu, kTaskPages, kMinTaskPages)) return false;
+  if (!ring.open(describe(), command, cpu, pages, kMinTaskPages, budget_)) return false;
   rings_.push_back(std::move(ring));
   return true;
 }
@@ -88,8 +89,11 @@ bool TaskEvents::open(pid_t command) {
   // not have it, but need more rights.
   systemWide_ = cpus > kMaxCpus;
   const pid_t target = systemWide_ ? -1 : command;
-  for (const int cpu : eventCpus(command)) {
-    if (openCpu(target, cpu) || errno == ENODEV) continue;  // ENODEV: CPU is offline
+  const std::vector<int> running = eventCpus(command);
+  const std::size_t pages =
+      budget_.dataPages(running.size(), kTaskPages, kMinTaskPages, kTaskShare);
+  for (const int cpu : running) {
+    if (openCpu(target, cpu, pages) || errno == ENODEV) continue;  // ENODEV: CPU is offline
     refuse(errno, cpus);
     rings_.clear();
     return false;

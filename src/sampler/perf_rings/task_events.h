@@ -34,7 +34,7 @@ class TaskEvents {
  public:
   static constexpr int kMaxCpus = 32;
 
-  TaskEvents() = default;
+  explicit TaskEvents(RingBudget& budget = RingBudget::ofProcess()) : budget_(budget) {}
   TaskEvents(TaskEvents&&) = delete;
 
   // Call while the command waits to be released, before its exec. False: see state() and why().
@@ -52,10 +52,11 @@ class TaskEvents {
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:
-  bool openCpu(pid_t command, int cpu);
+  bool openCpu(pid_t command, int cpu, std::size_t pages);
   void take(std::span<const std::uint8_t> record);
   void refuse(int error, int cpus);
 
+  RingBudget& budget_;
   std::vector<PerfRing> rings_;
   std::unique_ptr<std::uint8_t[]> scratch_;
   std::vector<TaskEvent> waiting_;
