@@ -11,9 +11,12 @@
 #include "tests/catch.h"
 
 TEST_CASE("the recorder is of a lower priority than who started it, in the usual policy") {
+  const int started = GENERATE(SCHED_OTHER, SCHED_FIFO, SCHED_RR);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
+    const sched_param lowest{::sched_get_priority_min(started)};
+    ::sched_setscheduler(0, started, &lowest);  // where that is permitted
     errno = 0;
     const int before = ::getpriority(PRIO_PROCESS, 0);
     stallprof::becomeBackground();
