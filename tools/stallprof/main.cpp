@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "launch/setup/child_environment.h"
 #include "stallprof/command_line.h"
+#include "stallprof/output.h"
 #include "stallprof/version.h"
 
 int main(int argc, char** argv) {
@@ -13,13 +14,13 @@ int main(int argc, char** argv) {
   restoreEnvironment();
   const std::vector<std::string> all(argv + std::min(argc, 1), argv + argc);
   const std::string verb = all.empty() ? "--help" : all[0];
-  if (verb == "--version") return std::puts("stallprof " STALLPROF_VERSION) < 0 ? 1 : 0;
+  if (verb == "--version") return afterPrinting(std::puts("stallprof " STALLPROF_VERSION) < 0);
   if (verb == "--help" || verb == "-h" || verb == "help")
-    return std::fputs(usage().c_str(), stdout) < 0 ? 1 : 0;
+    return afterPrinting(std::fputs(usage().c_str(), stdout) < 0);
 
   const std::vector<std::string> words(all.begin() + 1, all.end());
   if (verb == "manual") return runVerb({"manual", "", "", makeManual}, words);  // for the build
-  if (const Verb* found = findVerb(verb)) return runVerb(*found, words);
+  if (const Verb* found = findVerb(verb)) return afterPrinting(runVerb(*found, words));
 
   std::fprintf(stderr, "stallprof: '%s' is not a command of stallprof; see stallprof --help\n",
                escapeTerminal(verb, 64).c_str());

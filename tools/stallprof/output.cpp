@@ -51,6 +51,13 @@ int fail(const std::string& message, int status) {
   return status;
 }
 
+int afterPrinting(int status) {
+  errno = 0;
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (arrived || status != 0) return status;
+  return fail(failed("standard output", errno == 0 ? EIO : errno).error().message, 1);
+}
+
 Status writeOutput(const std::string& file, std::string_view content) {
   return writeOutputBy(file, [content](const TakeBytes& take) { return take(content); });
 }

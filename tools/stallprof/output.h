@@ -12,6 +12,9 @@ namespace stallprof {
 // One line on stderr, "stallprof: MESSAGE"; returns `status`, to be returned in turn.
 int fail(const std::string& message, int status);
 
+// The status of a command that has printed to stdout: 1 where that did not arrive, which is said.
+[[nodiscard]] int afterPrinting(int status);
+
 // `content` to `file`, whole or not at all: written beside it and renamed. "" and "-" are stdout; a
 // device or a pipe is written to as it stands. A symbolic link to a file is refused: renaming would
 // replace the link, following it would write to a place that nobody named.

@@ -219,6 +219,13 @@ class Report(Base):
         self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
         self.fails(1, "cannot write", "report", self.recording, "-o", "/dev/full")
 
+    def test_what_does_not_arrive_on_standard_output_is_a_failure_of_every_command(self):
+        for words in (["doctor"], ["--help"], ["--version"], ["export", "--help"], ["explain", "steps"]):
+            with open("/dev/full", "wb") as full, self.subTest(words=words):
+                done = subprocess.run([STALLPROF, *words], stdout=full, stderr=subprocess.PIPE, timeout=120)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(b"cannot write 'standard output'", done.stderr)
+
     def test_compare_takes_recordings_and_reports(self):
         target = self.path("base.json")
         call("report", self.recording, "--format", "json", "-o", target)
