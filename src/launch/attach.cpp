@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "base/proc_numbers.h"
 #include "base/text.h"
 #include "launch/ending.h"
 #include "launch/process/inherited.h"
@@ -75,6 +76,7 @@ class AttachSession {
  private:
   // Whether it can be recorded, and where to.
   int inspect() {
+    if (!procHasOurNumbers()) return failAttach(kForeignProc);
     const auto command = wordsOfProcess(pid_, "cmdline");
     if (!command.ok()) return failAttach("there is no process " + std::to_string(pid_));
     if (const pid_t owner = processOf(pid_); owner != pid_)

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/proc_numbers.h"
 #include "launch/process/children.h"
 #include "launch/process/inherited.h"
 
@@ -51,6 +52,7 @@ bool isChildNews(const signalfd_siginfo& info) {
 
 // Sent to that process, and not taken by it yet; none where /proc does not say.
 SignalMask pendingSignals(pid_t pid) {
+  if (!procHasOurNumbers()) return 0;
   const auto status = readFile("/proc/" + std::to_string(pid) + "/status");
   static constexpr std::string_view kKey = "\nShdPnd:\t";  // in hexadecimal
   const std::size_t at = status.ok() ? status.value().find(kKey) : std::string::npos;

@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 
+#include "base/proc_numbers.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "launch/ending.h"
@@ -167,6 +168,10 @@ void Session::planAgent(RecorderPlan& plan) {
   if (!gpu && ::access("/dev/nvidiactl", F_OK) == 0)
     plan.noAgent = "not asked for: run --gpu traces CUDA and NVTX from inside";
   if (!gpu && !options_.nvtx) return;
+  if (!procHasOurNumbers()) {
+    (gpu ? plan.noAgent : plan.noNvtx) = kForeignProc;
+    return;
+  }
   if (gpu) plan.noAgent = foreignInjection(environment_, kCudaVariable);
   if (gpu && !plan.noAgent.empty()) plan.noAgent += ": left as it is, GPU work is not traced";
   plan.noNvtx = foreignInjection(environment_, kNvtxVariable);
@@ -201,6 +206,8 @@ std::optional<int> Session::startRecorder() {
   RecorderPlan plan = makePlan(options_, environment_, recording_);
   if (!options_.python) {
     plan.noHook = "switched off with --no-python";
+  } else if (!procHasOurNumbers()) {
+    plan.noHook = kForeignProc;  // the memory that it writes to is found there
   } else if (auto hook = findHook(); hook.ok()) {
     injection_.hookDirectory = std::move(hook).value();
   } else {

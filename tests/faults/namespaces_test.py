@@ -62,6 +62,21 @@ class Namespaces(Case):
         self.assertEqual(len(said), 1, said)
         self.assertIn("/proc of its own", said[0])
 
+    def test_row_58_under_the_proc_of_another_namespace_nobody_elses_process_is_the_jobs(self):
+        """The numbers of the recorder's namespace are other processes' there."""
+        words, recording = self.words("sh", "-c", "for i in 1 2 3 4; do sleep 0.1; done; exit 4")
+        done = self.run_words(["unshare", "-p", "-f", *words])
+        if b"unshare:" in done.stderr:
+            self.skipTest("needs root to unshare")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        for kind in ("process", "thread", "slice"):
+            self.assertEqual(self.events(recording, kind), [])
+        absent = {name for line in self.events(recording, "source") if "/proc is of another pid namespace" in line
+                  for name in re.findall(r'source="(\w+)"', line)}
+        self.assertLessEqual({"process_tree", "thread_state", "python_stacks", "hook"}, absent)
+        shown = self.run_words([STALLPROF, "report", recording])
+        self.assertIn("/proc is of another pid namespace", " ".join(shown.stdout.decode().split()))
+
     def test_row_46_events_from_a_time_namespace(self):
         self.check_puts(self.record("unshare", "-T", "-f", "--monotonic", "100000", "--boottime", "200000"))
 

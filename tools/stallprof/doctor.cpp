@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 
+#include "base/proc_numbers.h"
 #include "base/text.h"
 #include "launch/setup/capability.h"
 #include "launch/setup/child_environment.h"
@@ -16,6 +17,7 @@ void printSource(const SourceReport& source) {
 }
 
 SourceReport hookSource() {
+  if (!procHasOurNumbers()) return {"hook", Coverage::kAbsent, kForeignProc};
   const auto hook = findHook();
   if (hook.ok()) return {"hook", Coverage::kFull, "exact batches and steps, from " + hook.value()};
   return {"hook", Coverage::kAbsent, hook.error().message};

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/proc_numbers.h"
 
 namespace stallprof {
 namespace {
@@ -25,11 +26,20 @@ bool readsPipe(pid_t pid) {
 
 std::vector<pid_t> childProcesses() {
   std::vector<pid_t> pids;
+  if (!procHasOurNumbers()) return pids;
   const auto text = readFile("/proc/thread-self/children", 1u << 20);
   if (!text.ok()) return pids;
   std::istringstream words(text.value());
   for (pid_t pid = 0; words >> pid;) pids.push_back(pid);
   return pids;
+}
+
+bool isStopped(pid_t pid) {
+  if (!procHasOurNumbers()) return true;
+  const auto status = readFile("/proc/" + std::to_string(pid) + "/status");
+  const std::size_t at = status.ok() ? status.value().find("\nState:\t") : std::string::npos;
+  return at == std::string::npos ||
+         std::string_view("TtZ").find(status.value()[at + 8]) != std::string_view::npos;
 }
 
 void terminateOnce(const std::vector<pid_t>& pids, std::vector<pid_t>& sent) {

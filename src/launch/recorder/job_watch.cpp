@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/recorder/job_watch.h"
 
+#include "base/proc_numbers.h"
 #include "launch/setup/capability.h"
 #include "sampler/host/cgroup_sampler.h"
 #include "sampler/host/host.h"
@@ -47,13 +48,18 @@ struct JobWatch::Parts {
         loop(
             options.hz, options.budget / 100,
             PauseSchedule(PauseSchedule::shareAsked(), static_cast<std::uint64_t>(now().count()))) {
+    host.follow(siblings);
+    if (!procHasOurNumbers()) {
+      loop.add(host);
+      loop.add(counters);
+      return;
+    }
     // The tree first: the others follow what it found.
     for (Sampler* sampler :
          std::initializer_list<Sampler*>{&tree, &threads, &natives, &processes, &hook, &siblings,
                                          &host, &cgroup, &calls, &counters, &gpus})
       loop.add(*sampler);
     loop.setJobCpu([this] { return tree.jobCpu(); });
-    host.follow(siblings);
     if (options.python) threads.deliverSamples(stacks);
   }
 
@@ -96,7 +102,18 @@ void JobWatch::openRunning() {
   if (options_.native) parts_->natives.open(parts_->command);
 }
 
+// What /proc shows by a number of ours is somebody else's: nothing is read there by number.
+void JobWatch::armWithoutProc(EventOut& out) {
+  if (options_.counters) parts_->counters.open(parts_->command, counterCodes());
+  for (const char* name :
+       {"process_tree", "task_events", "thread_state", "python_stacks", "native_samples", "cgroup"})
+    emitSource(out, now(), name, Coverage::kAbsent, kForeignProc);
+  emitSource(out, now(), "tier", Coverage::kFull, hostTier(probeHost(parts_->command)));
+  loop().step(now(), out);
+}
+
 void JobWatch::arm(EventOut& out) {
+  if (!procHasOurNumbers()) return armWithoutProc(out);
   if (!options_.native) parts_->natives.leaveOut("switched off with --no-native");
   attachedAt_ == Nanos(0) ? open() : openRunning();
   const Probe probe = probeHost(parts_->command);

@@ -42,6 +42,7 @@ class JobWatch {
   struct Parts;
   void open();
   void openRunning();
+  void armWithoutProc(EventOut& out);
   std::unique_ptr<Parts> parts_;
   const LaunchOptions& options_;
   Nanos attachedAt_;

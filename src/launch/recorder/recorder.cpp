@@ -13,8 +13,10 @@
 #include <ctime>
 #include <optional>
 
+#include "base/proc_numbers.h"
 #include "base/units.h"
 #include "launch/process/background.h"
+#include "launch/process/children.h"
 #include "launch/process/descriptors.h"
 #include "launch/process/inherited.h"
 #include "launch/recorder/clock_watch.h"
@@ -85,7 +87,6 @@ class Recorder {
   void continueFront() const;
   [[nodiscard]] Nanos nextDue() const;
   [[nodiscard]] bool commandGone() const;
-  [[nodiscard]] bool commandStopped() const;
 
   RecorderPlan plan_;
   Control control_;
@@ -209,19 +210,11 @@ bool Recorder::commandGone() const {
     return ::poll(&ready, 1, 0) > 0;
   }
   if (::kill(command_, 0) != 0) return errno == ESRCH;
+  if (!procHasOurNumbers()) return false;
   // Where nobody reaps it, it is there for ever.
   const auto status = readFile("/proc/" + std::to_string(command_) + "/status");
   return status.ok() && status.value().find("\nState:\tZ") != std::string::npos &&
          status.value().find("\nThreads:\t1\n") != std::string::npos;  // others may go on
-}
-
-// By a signal, or at a debugger's hands meanwhile; taken for so where it cannot be asked.
-bool Recorder::commandStopped() const {
-  if (commandGone()) return false;
-  const auto status = readFile("/proc/" + std::to_string(command_) + "/status");
-  const std::size_t at = status.ok() ? status.value().find("\nState:\t") : std::string::npos;
-  return at == std::string::npos ||
-         std::string_view("TtZ").find(status.value()[at + 8]) != std::string_view::npos;
 }
 
 void Recorder::readMessages() {
@@ -314,7 +307,8 @@ void Recorder::endCommand(Nanos t) {
 // Again and again until it goes on, as its stop drops a SIGCONT that comes right before.
 void Recorder::continueFront() const {
   const auto front = static_cast<pid_t>(plan_.manifest.frontPid);
-  if (frontStopped_ && ::getppid() == front && !commandStopped()) ::kill(front, SIGCONT);
+  if (!frontStopped_ || ::getppid() != front) return;
+  if (commandGone() || !isStopped(command_)) ::kill(front, SIGCONT);
 }
 
 void Recorder::reportProgress(Nanos t) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "base/proc_numbers.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "sampler/proc/cgroup.h"
@@ -53,7 +54,8 @@ Manifest::Host factsOfHost() {
   host.cpuModel = cpuModel();
   host.bootId = bootId();
   host.coresOnline = static_cast<std::int32_t>(::sysconf(_SC_NPROCESSORS_ONLN));
-  host.coresUsable = usableCores("/", ::getpid());
+  host.coresUsable =
+      procHasOurNumbers() ? usableCores("/", ::getpid()) : static_cast<double>(host.coresOnline);
   host.pageBytes = ::sysconf(_SC_PAGESIZE);
   host.ticksPerSecond = ::sysconf(_SC_CLK_TCK);
   host.memoryBytes = ::sysconf(_SC_PHYS_PAGES) * host.pageBytes;

@@ -19,6 +19,7 @@
 #include <variant>
 
 #include "base/fd.h"
+#include "base/proc_numbers.h"
 #include "base/text.h"
 #include "event/strings.h"
 #include "sampler/host/cgroup_sampler.h"
@@ -135,6 +136,7 @@ class SourceList : public EventOut {
 // What the samplers could see of process `pid` here, found by taking one sample and throwing it
 // away. For doctor; a run records the same as SourceState events.
 std::vector<SourceReport> samplerSources(const std::string& root, pid_t pid) {
+  if (!procHasOurNumbers()) return {{"process_tree", Coverage::kAbsent, kForeignProc}};
   SourceList list;
   const Nanos at = now();
   TaskEvents events;
@@ -202,14 +204,20 @@ std::vector<SourceReport> sourcesFrom(const std::string& answer) {
 Probe probeHost(pid_t pid) {
   const std::string process = "/proc/" + std::to_string(pid);
   Probe probe;
-  probe.stat = tryRead(process + "/stat");
-  probe.schedstat = tryRead(process + "/schedstat");
-  probe.io = tryRead(process + "/io");
-  probe.wchan = tryRead(process + "/wchan");
-  probe.descriptors = tryLinks(process + "/fd");
-  probe.syscall = tryRead(process + "/syscall");
+  if (procHasOurNumbers()) {
+    probe.stat = tryRead(process + "/stat");
+    probe.schedstat = tryRead(process + "/schedstat");
+    probe.io = tryRead(process + "/io");
+    probe.wchan = tryRead(process + "/wchan");
+    probe.descriptors = tryLinks(process + "/fd");
+    probe.syscall = tryRead(process + "/syscall");
+    probe.memoryFile = tryMemoryFile(pid);
+  } else {
+    for (int* tried : {&probe.stat, &probe.schedstat, &probe.io, &probe.wchan, &probe.descriptors,
+                       &probe.syscall, &probe.memoryFile})
+      *tried = ESRCH;
+  }
   probe.processMemory = tryProcessMemory(pid);
-  probe.memoryFile = tryMemoryFile(pid);
   probePerf(pid, probe);
   probe.pressure = tryRead("/proc/pressure/cpu");
   probe.perfParanoid = numberIn("/proc/sys/kernel/perf_event_paranoid", -2);
