@@ -7,12 +7,15 @@ model to make data (reinforcement learning's rollouts). Nor where a model is upd
 short ones where there are more of them than updates: a model that acts is no more evaluated than it
 changes.
 """
+import functools
+import sys
 import threading
 import weakref
 
 from . import events
 from .events import Around, Nested, now, put
 from .parts import Part, Parts
+from .torch_optim import compiling_check
 
 PARTS = Parts('torch_modes', Part('evaluation', 'evaluation by loops of the program\'s own',
                                   'Module.train(self, mode)'))
@@ -58,6 +61,20 @@ def _acts(intervals, updates):
     return updates > 0 and intervals > FEW and 2 * intervals > 3 * updates
 
 
+def _watched(train):
+    around = Around(train, _begin, _end, True)
+    if sys.modules['torch.version'].__version__.startswith('1.'):
+        return around
+    is_compiling = compiling_check()
+
+    @functools.wraps(train)
+    def watched(self, mode=True):
+        """A function: torch.compile traces it, and guards the default of its argument as that of a function."""
+        return train(self, mode) if is_compiling() else around(self, mode)
+    watched.__defaults__ = train.__defaults__
+    return watched
+
+
 def install(module):
     """`module` is torch.nn.modules.module, just executed."""
-    PARTS.install(module, {'Module.train': lambda train: Around(train, _begin, _end, True)})
+    PARTS.install(module, {'Module.train': _watched})

@@ -124,7 +124,7 @@ def _within(frame):
     return frame is not None
 
 
-def _compiling_check():
+def compiling_check():
     """What that version's own optimizers ask: until 2.2 there is no other, and later that one is deprecated. The
     other is read when asked, as torch.compiler is imported after the optimizers."""
     torch = sys.modules['torch']
@@ -137,7 +137,7 @@ def _compiling_check():
 
 
 def _install_hooks(module):
-    _hooks[:] = _make_hooks(_compiling_check())
+    _hooks[:] = _make_hooks(compiling_check())
     for hook, name, register in zip(
             _hooks, ('_global_optimizer_pre_hooks', '_global_optimizer_post_hooks'),
             (module.register_optimizer_step_pre_hook, module.register_optimizer_step_post_hook)):
@@ -156,7 +156,7 @@ _hooks = []   # before, after
 
 def _hooked(step):
     before, after = _hooks
-    is_compiling = _compiling_check()
+    is_compiling = compiling_check()
 
     @functools.wraps(step)
     def step_with_hooks(self, *args, **kwargs):

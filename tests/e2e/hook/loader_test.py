@@ -781,6 +781,25 @@ scripted.train()
             self.assertEqual((run.status, run.err), (0, ''))
             self.assertEqual([span.name for span in run.span], ['evaluation'])
 
+    @unittest.skipIf(TORCH.startswith('1.'), '1.13 compiles no such function')
+    def test_that_of_a_function_that_torch_compile_traces(self):
+        self.assertEqual(self.spans("""
+import inspect, torch._dynamo
+train = torch.nn.Module.train
+@torch.compile(backend='eager', fullgraph=True)
+def step(x):
+    model.train()
+    return model(x).sum()
+model.eval()
+for _ in range(2):
+    step(torch.ones(3, 2))
+assert model.training and model[0].training
+model.train()
+model.eval()
+model.train(mode=True)
+assert inspect.isfunction(train) and train.__defaults__ == (True,) and str(inspect.signature(train)).startswith('(self')
+"""), [('evaluation', 7, '<string>')] * 2)
+
     def test_with_an_update_it_is_none(self):
         self.assertEqual(self.spans('model.eval()\nupdate()\nmodel.train()\n'), [])
 

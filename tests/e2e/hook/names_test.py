@@ -181,7 +181,7 @@ class Versions(unittest.TestCase):
             asked = compiler if where == 'torch.compiler' else fakes[where]
             asked.is_compiling = lambda: where
             with mock.patch.dict(sys.modules, fakes):
-                self.assertEqual(torch_optim._compiling_check()(), where, version)
+                self.assertEqual(torch_optim.compiling_check()(), where, version)
 
 
 class Tables(unittest.TestCase):
