@@ -4,6 +4,7 @@ step is wrapped where torch wraps it itself. A step that calls its base class's 
 import functools
 import sys
 import weakref
+from collections import OrderedDict
 from threading import get_ident
 
 from . import agent, events, overrides
@@ -142,10 +143,18 @@ def _install_hooks(module):
             _hooks, ('_global_optimizer_pre_hooks', '_global_optimizer_post_hooks'),
             (module.register_optimizer_step_pre_hook, module.register_optimizer_step_post_hook)):
         hooks = getattr(module, name, None)
-        if isinstance(hooks, dict):   # registering takes one of the numbers that all hooks of the program share
-            hooks['stallprof'] = hook
+        if type(hooks) is OrderedDict:   # registering takes one of the numbers that all hooks of the program share
+            setattr(module, name, _HooksOfAll(hooks, stallprof=hook))
         else:
             register(hook)
+
+
+class _HooksOfAll(OrderedDict):
+    """torch's hooks of all optimizers, and ours. cloudpickle and dill save them with a class of the program's, whose
+    step torch has wrapped: to them it is torch's dictionary, without ours."""
+
+    def __reduce_ex__(self, protocol):
+        return OrderedDict((name, hook) for name, hook in self.items() if name != 'stallprof').__reduce_ex__(protocol)
 
 
 # ---- 2.0 to 2.2 -----------------------------------------------------------------------------------

@@ -649,6 +649,29 @@ class OtherEvents(Case):
             ''')
         self.assertEqual((run.err, [o.optimizer for o in run.optimizer]), ('', [1, 2, 2]))
 
+    @unittest.skipIf(TORCH.startswith('1.'), '1.13 has no such hooks')
+    def test_what_is_saved_with_the_step_of_an_optimizer_has_none_of_ours(self):
+        """cloudpickle and dill save a class of the program's with the globals of its step, which torch has wrapped."""
+        run = script('''
+            import copy, pickle, torch
+            from collections import OrderedDict
+            from torch.optim.optimizer import register_optimizer_step_post_hook
+            p = torch.zeros(2, requires_grad=True)
+            a = torch.optim.SGD([p], lr=0.1)
+            own = []
+            register_optimizer_step_post_hook(lambda *_: own.append(1))
+            names = a.step.__func__.__globals__
+            hooks = names['_global_optimizer_pre_hooks'], names['_global_optimizer_post_hooks']
+            for saved in (copy.copy(hooks[0]), copy.deepcopy(hooks[0]), *(
+                    pickle.loads(pickle.dumps(hooks[0], n)) for n in range(6))):
+                assert (type(saved), saved) == (OrderedDict, OrderedDict()), saved
+            assert [pickle.dumps(hooks[0], n) for n in range(6)] == [pickle.dumps(OrderedDict(), n) for n in range(6)]
+            assert len(copy.copy(hooks[1])) == 1
+            p.sum().backward(); a.step()
+            assert own == [1]
+            ''')
+        self.assertEqual((run.err, len(run.optimizer)), ('', 1))
+
     def test_updates_in_the_backward_pass_of_a_gpu_are_of_the_thread_that_waits_for_it(self):
         run = script('''
             import ctypes, os, threading, torch

@@ -14,7 +14,8 @@ import settings_test  # noqa: E402
 
 CHOSEN = {
     loader_test.Epochs: ('test_persistent_workers_have_a_new_key_each_epoch', 'test_out_of_order'),
-    loader_test.OtherEvents: ('test_checkpoints_carry_the_users_line', 'test_optimizers_count_once_a_step'),
+    loader_test.OtherEvents: ('test_checkpoints_carry_the_users_line', 'test_optimizers_count_once_a_step',
+                              'test_what_is_saved_with_the_step_of_an_optimizer_has_none_of_ours'),
     loader_test.Evaluation: ('test_that_of_a_function_that_torch_compile_traces', 'test_each_is_a_span'),
     loader_test.Stateful: ('test_fetches_and_tasks', 'test_one_that_goes_on_where_it_was_saved'),
     settings_test.Settings: ('test_optimizers_that_can_be_fused_are',),
