@@ -102,24 +102,44 @@ static void report(Around* self, PyObject* type, PyObject* value) {
   PyErr_Clear();
 }
 
-/* Swallows the current error if it is ours; 0 when it must go on to the program. It is ours if it
- * is an Exception that no frame but ours has seen (nothing we call from there is Python code that
- * may raise), or none at all: then the interpreter raised it before our code ran. What goes on was
- * raised by a signal handler, as if that had run before or after the call. */
-static int swallowed(Around* self) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
+static int isBuiltIn(PyObject* type) {
+  PyObject* module = textOf(type, "__module__");
+  const int builtIn = module && strcmp(PyBytes_AsString(module), "builtins") == 0;
+  Py_XDECREF(module);
+  return builtIn;
+}
+
+/* Takes the current error, if it is ours, with what it is (owned): 1. It is ours if it is a
+ * built-in Exception that no frame but ours has seen (nothing we call from there is Python code
+ * that may raise), or none at all: then the interpreter raised it before our code ran. */
+static int tookOurs(PyObject** type, PyObject** value) {
+  PyObject* traceback;
+  PyErr_Fetch(type, value, &traceback);
+  PyErr_NormalizeException(type, value, &traceback);
   traceback = withoutOurs(traceback);
-  if (!traceback && PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
-    report(self, type, value);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
+  if (!traceback && PyErr_GivenExceptionMatches(*type, PyExc_Exception) && isBuiltIn(*type))
     return 1;
-  }
-  if (value) PyException_SetTraceback(value, traceback ? traceback : Py_None);
-  PyErr_Restore(type, value, traceback);
+  if (*value) PyException_SetTraceback(*value, traceback ? traceback : Py_None);
+  PyErr_Restore(*type, *value, traceback);
   return 0;
+}
+
+int droppedOurError(void) {
+  PyObject *type, *value;
+  if (!tookOurs(&type, &value)) return 0;
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  return 1;
+}
+
+/* Reports and drops the current error if it is ours; 0 when it must go on to the program. */
+static int swallowed(Around* self) {
+  PyObject *type, *value;
+  if (!tookOurs(&type, &value)) return 0;
+  report(self, type, value);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  return 1;
 }
 
 /* ---- the call --------------------------------------------------------------------------- */

@@ -16,7 +16,9 @@
  * hands on to those it has, go straight to the original.
  *
  * An error of `begin` or `end` is swallowed if it is ours. One that a signal handler raised while
- * they ran (KeyboardInterrupt, or raised in a file that is not ours) goes on to the program. */
+ * they ran (KeyboardInterrupt, or raised in a file that is not ours), or that another thread had
+ * raised in this one (PyThreadState_SetAsyncExc; of a type that is not built in), goes on to the
+ * program, as if it had come before or after the call. */
 #ifndef STALLPROF_HOOK_AROUND_H
 #define STALLPROF_HOOK_AROUND_H
 
@@ -28,6 +30,9 @@
 
 /* Adds the type to the module; 0 on success, else a Python error is set. */
 int addAround(PyObject* module);
+
+/* Drops the current error if it is one of ours; 0: it stays set, and is the program's. */
+int droppedOurError(void);
 
 /* The same for what is done once a batch, where calls by way of Python would cost more than all
  * else. begin(owner, args, kwargs) -> token (owned); NULL: not interested, or an error is set begin

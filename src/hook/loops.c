@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "event/kinds.h"
+#include "hook/around.h"
 #include "hook/events.h"
 
 /* Loops of a program at a time: more are not watched. */
@@ -68,7 +69,7 @@ static int hasRoom(void) {
 }
 
 /* The loop that a jump belongs to, asked for its place where it is new; NULL: none is wanted, or
- * with an error set that a signal handler raised meanwhile. */
+ * with an error set that is not ours. */
 static struct loop* loopOf(PyObject* placeOf, PyObject* code, PyObject* from, PyObject* to) {
   const long target = PyLong_AsLong(to);
   for (size_t i = 0; i < count; ++i)
@@ -77,7 +78,7 @@ static struct loop* loopOf(PyObject* placeOf, PyObject* code, PyObject* from, Py
   PyObject* place = PyObject_CallFunctionObjArgs(placeOf, code, from, to, NULL);
   if (!place || !PyTuple_Check(place)) {
     Py_XDECREF(place);
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+    if (PyErr_Occurred()) (void)droppedOurError();
     return NULL;
   }
   Py_INCREF(code);

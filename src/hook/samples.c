@@ -95,7 +95,7 @@ static void ended(Samples* self, uint64_t now) {
   follow(times, now - self->begun);
 }
 
-/* 0; -1 with an error that is not ours (a signal handler's). */
+/* 0; -1 with an error that is not ours. */
 static int report(Samples* self) {
   PyObject* index = PyList_GetItem(self->indices, self->slowest);
   PyObject* done =
@@ -106,10 +106,7 @@ static int report(Samples* self) {
                 (unsigned long long)self->times->median, (unsigned long long)self->excess)
           : NULL;
   Py_XDECREF(done);
-  if (done) return 0;
-  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-  PyErr_Clear();
-  return 0;
+  return done || droppedOurError() ? 0 : -1;
 }
 
 static PyObject* nextIndex(PyObject* object) {

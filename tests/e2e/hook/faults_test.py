@@ -263,19 +263,57 @@ class Interrupted(unittest.TestCase):
                 ''' % (error, error))])
             self.assertEqual((run.status, run.err), (0, ''))
 
+    def test_what_another_thread_raises_in_ours_arrives(self):
+        """PyThreadState_SetAsyncExc, by which libraries end a thread that takes too long. One of a built-in type
+        is as ours would be."""
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import ctypes, threading
+            from stallprof_hook import events
+            class TooLong(Exception): pass
+            exec("""def ours(*_):
+                set(thread, error)
+                for i in range(1000): pass
+            """, {'__name__': 'stallprof_hook.x', 'set': ctypes.pythonapi.PyThreadState_SetAsyncExc,
+                  'thread': ctypes.c_ulong(threading.get_ident())}, globals())
+            for error in TooLong, ValueError:
+                ours.__globals__['error'] = ctypes.py_object(error)
+                for around in (events.Around(int, ours, print), events.Around(int, ours), events.Around(int, None, ours)):
+                    try:
+                        around('1')
+                        print('lost')
+                    except TooLong as error:
+                        print('arrived', error.__traceback__.tb_next)
+            ''')])
+        self.assertEqual((run.status, run.out, run.err), (0, 'arrived None\n' * 3 + 'lost\n' * 3, ''))
+
     def test_what_a_handler_raises_while_a_loop_is_found_arrives(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''
             from stallprof_hook._stallprof_events import watch_turns
-            for error, arrives in ((KeyboardInterrupt, True), (ValueError, False)):
-                def place(*jump):
-                    raise error
-                turn = watch_turns('disable', place)
-                try:
-                    assert turn(place.__code__, 8, 2) == 'disable' and not arrives
-                except KeyboardInterrupt:
-                    assert arrives
+            class TooLong(Exception): pass
+            def place(*jump): raise error
+            exec("def our_place(*jump): raise error", {'__name__': 'stallprof_hook.x'}, globals())
+            for error, find in ((KeyboardInterrupt, place), (ValueError, place), (TooLong, our_place)):
+                our_place.__globals__['error'] = error
+                try: print(watch_turns('disable', find)(place.__code__, 8, 2))
+                except error: print('arrived')
+            our_place.__globals__['error'] = ValueError
+            print(watch_turns('disable', our_place)(place.__code__, 8, 2))
             ''')])
-        self.assertEqual((run.status, run.err), (0, ''))
+        self.assertEqual((run.status, run.out, run.err), (0, 'arrived\n' * 3 + 'disable\n', ''))
+
+    def test_what_a_handler_raises_while_a_slow_sample_is_reported_arrives(self):
+        run = Run([PYTHON, '-c', textwrap.dedent('''
+            import time, types
+            from stallprof_hook import _stallprof_events as native
+            def theirs(*_): raise ValueError
+            exec("def ours(*_): raise ValueError", {'__name__': 'stallprof_hook.x'}, globals())
+            fetch = native.around_fetch(lambda fetcher, indices: [time.sleep(0.1 * (i == 7)) for i in indices])
+            for report in theirs, ours:
+                fetcher = types.SimpleNamespace(_stallprof=native.SampleTimes(report))
+                try: print(len(fetch(fetcher, list(range(9)))))
+                except ValueError: print('arrived')
+            ''')])
+        self.assertEqual((run.status, run.out, run.err), (0, 'arrived\n9\n', ''))
 
     def test_what_a_handler_raises_while_a_window_of_the_gpu_turns_arrives(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''
