@@ -6,9 +6,11 @@ again, as many an epoch as before; workers have nothing left to do. What the los
 more. Drain: the first next() goes through the loader as fast as it can, then the program ends.
 """
 import copy
+import copyreg
 import os
 import sys
 import weakref
+from collections import OrderedDict
 
 from . import events, overrides
 from .events import now, put, stamp
@@ -16,6 +18,9 @@ from .parts import PARTIAL, report
 
 MIN_BATCHES = 10              # batches: fewer are one shape, one data-dependent path
 _MEMORY_SHARE = 4       # of what is available, a fourth at most
+_MAX_PARTS = 100000     # of a batch; of more no others are known
+_SHARED = {str, bytes, int, float, bool, complex, type(None)}   # types of what is never changed, and holds nothing
+_HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE
 _meant = {}             # number of a loader -> (reference, file, line, _Kept)
 _drained = []
 
@@ -31,8 +36,8 @@ class _Kept:
 
     def keep(self, batch, file, line):
         with sys.modules['torch'].inference_mode(False):   # the training may take outside what was kept inside
-            self.batches.append(_copied(batch, True))
-        self.bytes += _bytes(batch)
+            self.batches.append(_tried(_copied, batch, True))
+        self.bytes += _tried(_bytes, batch)
         bound = _available() // _MEMORY_SHARE
         if self.bytes > bound and len(self.batches) < MIN_BATCHES:
             overrides.refuse('--replay', '%d batches take %.0f MB, more than a quarter of the memory that is '
@@ -52,9 +57,9 @@ class _Kept:
             if self.clones:
                 report('torch_replay.copies', PARTIAL, 'the program changes its batches in place, or takes them in '
                        'inference mode: --replay copies each before it is given again, and next() takes that long')
-        batch = _copied(self.batches[self.turn % count], self.clones)
+        batch = _tried(_copied, self.batches[self.turn % count], self.clones)
         if self.turn < count:
-            for tensor in _tensors(batch):
+            for tensor in _tried(_tensors, batch):
                 if tensor.is_inference():
                     self.unversioned = True
                 else:
@@ -77,42 +82,122 @@ def _clone(tensor):
     return copied.pin_memory() if pinned else copied
 
 
-def _copied(part, clones):
+def _is_array(part):
+    return isinstance(part, getattr(sys.modules.get('numpy'), 'ndarray', ()))
+
+
+def _tried(act, batch, *more):
+    """Its classes may be the program's, whose exceptions are none of the training's."""
+    try:
+        return act(batch, *more)
+    except Exception as error:
+        overrides.refuse('--replay', 'a batch (%s) cannot be copied: %s: %s' % (
+            type(batch).__qualname__, type(error).__name__, error))
+
+
+def _copied(part, clones, copies=None):
+    """Each part once, with what was copied held (id() of what goes is another's). Arrays have no versions: they are
+    always copied. What holds neither is the batch's own, and shared."""
+    copies = {} if copies is None else copies
+    if type(part) in _SHARED:
+        return part
+    if id(part) not in copies:
+        copies[id(part)] = part, _copy_of(part, clones, copies)
+    return copies[id(part)][1]
+
+
+def _copy_of(part, clones, copies):
     if _is_tensor(part):
         return _clone(part) if clones and not part.requires_grad else part
+    if _is_array(part):
+        return part.copy()
     if isinstance(part, dict) or hasattr(part, 'data') and hasattr(part, 'keys'):   # UserDict of transformers
+        return _copied_mapping(part, clones, copies)
+    if isinstance(part, (list, tuple)):
+        items = [_copied(item, clones, copies) for item in part]
+        return items if type(part) is list else _like(part, items)
+    if not any(_is_tensor(leaf) or _is_array(leaf) for leaf in _leaves(part)):
+        return part
+    whole = copy.copy(part)
+    copies[id(part)] = part, whole   # what it holds may lead back to it
+    for name, value in _fields(whole).items():
+        object.__setattr__(whole, name, _copied(value, clones, copies))   # a frozen one's, too
+    return whole
+
+
+def _copied_mapping(part, clones, copies):
+    try:
         whole = copy.copy(part)
         for key in list(whole.keys()):
-            whole[key] = _copied(whole[key], clones)
+            whole[key] = _copied(whole[key], clones, copies)
         return whole
-    if type(part) is list:
-        return [_copied(item, clones) for item in part]
-    if isinstance(part, tuple):
-        items = [_copied(item, clones) for item in part]
-        return type(part)(*items) if hasattr(part, '_fields') else type(part)(items)
-    return part
+    except Exception:
+        if not isinstance(part, dict) or isinstance(part, OrderedDict):
+            raise
+    whole = dict.__new__(type(part))   # one that lets nothing be put in
+    dict.update(whole, {key: _copied(value, clones, copies) for key, value in dict.items(part)})
+    whole.__dict__.update(part.__dict__)
+    return whole
 
 
-def _tensors(part):
-    if _is_tensor(part):
-        yield part
-    elif hasattr(part, 'keys') and callable(getattr(part, 'values', None)):
-        for item in part.values():
-            yield from _tensors(item)
-    elif isinstance(part, (list, tuple)):
-        for item in part:
-            yield from _tensors(item)
+def _like(part, items):
+    """Another of its class, whose constructor may take something else."""
+    if isinstance(part, list):
+        whole = copy.copy(part)
+        whole[:] = items
+        return whole
+    try:
+        whole = tuple.__new__(type(part), items)
+    except TypeError:   # a struct sequence, as torch.return_types has
+        return type(part)(items)
+    getattr(whole, '__dict__', {}).update(getattr(part, '__dict__', {}))
+    return whole
 
 
-def _bytes(part):
-    if _is_tensor(part):
-        return part.numel() * part.element_size()
-    if hasattr(part, 'keys') and callable(getattr(part, 'values', None)):
-        return sum(_bytes(item) for item in part.values())
-    if isinstance(part, (list, tuple)):
-        return sum(_bytes(item) for item in part)
-    size = getattr(part, 'nbytes', 0)   # of an array
-    return size if isinstance(size, int) else 0
+def _fields(part):
+    """What an object of a class in Python holds; a model or a data set that a batch leads to is not of the batch."""
+    kind, torch = type(part), sys.modules['torch']
+    if not kind.__flags__ & _HEAP_TYPE or isinstance(part, (torch.nn.Module, torch.utils.data.Dataset, type, type(sys))):
+        return {}
+    fields = dict(object.__getattribute__(part, '__dict__')) if kind.__dictoffset__ else {}
+    for name in copyreg._slotnames(kind):
+        try:
+            fields[name] = object.__getattribute__(part, name)
+        except AttributeError:   # not set
+            pass
+    return fields
+
+
+def _parts(part):
+    if isinstance(part, dict) or hasattr(part, 'keys') and callable(getattr(part, 'values', None)):
+        return part.values()
+    return part if isinstance(part, (list, tuple)) else _fields(part).values()
+
+
+def _leaves(batch):
+    """Tensors, arrays and what else has no parts that are known; each once."""
+    waiting, seen = [batch], {}
+    while waiting and len(seen) < _MAX_PARTS:
+        part = waiting.pop()
+        if type(part) in _SHARED or id(part) in seen:
+            continue
+        seen[id(part)] = part
+        parts = () if _is_tensor(part) or _is_array(part) else list(_parts(part))
+        if not parts:
+            yield part
+        waiting += parts
+
+
+def _tensors(batch):
+    return list(filter(_is_tensor, _leaves(batch)))
+
+
+def _bytes(batch):
+    size = 0
+    for part in _leaves(batch):
+        own = part.numel() * part.element_size() if _is_tensor(part) else getattr(part, 'nbytes', 0)
+        size += own if isinstance(own, int) else 0
+    return size
 
 
 def _read(path):

@@ -131,6 +131,54 @@ class Replay(unittest.TestCase):
             print(len(seen))''', 'replay=10')
         self.assertEqual((run.status, run.out.strip()), (0, '20'), run.err)
 
+    def test_batches_of_the_programs_own_classes_come_as_they_were(self):
+        run = program('''
+            import collections, dataclasses, weakref
+            import numpy
+            @dataclasses.dataclass
+            class Record:
+                x: torch.Tensor
+            @dataclasses.dataclass(frozen=True)
+            class Fixed:
+                x: torch.Tensor
+            class Slots:
+                __slots__ = 'x', 'unset'
+                def __init__(self, x): self.x = x
+            class Graph:   # as PyTorch Geometric's: what has the tensors leads back to it
+                def __init__(self, x): self.nodes = {'x': x}; self.again = self; self.loader = Numbers()
+                x = property(lambda self: self.nodes['x'], lambda self, x: self.nodes.update(x=x))
+            class Pair(tuple):
+                def __new__(cls, x, y): return tuple.__new__(cls, (x, y))
+                x = property(lambda self: self[0])
+            class Frozen(dict):
+                def __setitem__(self, *item): raise TypeError('read-only')
+                x = property(lambda self: self['x'])
+            class List(list):
+                def __init__(self, x): super().__init__([x])
+                x = property(lambda self: self[0])
+            def array(x): return x.numpy()
+            for make in Record, Fixed, Slots, Graph, array, lambda x: Pair(x, x), lambda x: Frozen(x=x), List:
+                seen = []
+                for batch in DataLoader(Numbers(), batch_size=2, collate_fn=lambda rows: make(torch.stack(rows))):
+                    x = batch if make is array else batch.x
+                    seen.append([type(batch).__name__, x.tolist()])
+                    assert make is not Graph or batch.again is batch and batch.loader.__class__ is Numbers
+                    x *= 0
+                    if make in (Record, Slots, Graph): batch.x = torch.cat([x, x])
+                assert seen == seen[:10] * 2, seen
+            print('fine')''', 'replay=10')
+        self.assertEqual((run.status, run.out, run.err), (0, 'fine\n', ''))
+
+    def test_a_batch_that_cannot_be_copied_is_refused(self):
+        run = program('''
+            class Once:
+                def __init__(self): self.x = torch.zeros(2)
+                def __copy__(self): raise TypeError('one of these is enough')
+            try: list(DataLoader(Numbers(), batch_size=2, collate_fn=lambda rows: Once()))
+            except TypeError: print('an exception of ours')''', 'replay=10')
+        self.assertEqual((run.status, run.out), (125, ''), run.err)
+        self.assertIn('--replay cannot be applied: a batch (Once) cannot be copied: TypeError: one of', run.err)
+
     def test_an_iterable_data_set_with_a_length_needs_its_loader_no_more(self):
         text = '''
             class Sized(Stream):
