@@ -15,6 +15,7 @@ OPTIMIZER_STEP = 36
 PHASE_SPAN = 37
 SLOW_SAMPLES = 38
 STEP_PLACE = 52
+SOURCE_STATE = 61
 
 PERIODIC = 7   # event/vocabulary.h, Phase
 BY_HOOK = 2    # event/vocabulary.h, SpanSource

@@ -8,9 +8,8 @@ the recording (SourceState, src/event/recording_events.h) that is absent: `hook.
 import sys
 import weakref
 
-from .events import now, put
+from .events import SOURCE_STATE, now, put
 
-SOURCE_STATE = 61
 _ANY_ARGUMENTS = 0x04 | 0x08   # inspect.CO_VARARGS, CO_VARKEYWORDS
 ABSENT, PARTIAL = 0, 1   # event/vocabulary.h, Coverage
 

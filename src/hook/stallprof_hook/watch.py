@@ -10,6 +10,7 @@ from . import ADAPTERS
 
 _waiting = dict(ADAPTERS)
 _reported = []
+_ABSENT = 0   # event/vocabulary.h, Coverage
 
 
 def marked_spec(watcher, name, path, target):
@@ -67,18 +68,29 @@ class _MarkedLoader:
 
 def _adapt(watcher, module):
     adapter = _waiting.pop(module.__name__, None)
-    if adapter is not None:
-        ours = _ours(adapter)
+    ours = _ours(adapter) if adapter is not None else None
+    if ours is not None:
         ours.install(module)
         _leave_out(ours)
         if __package__ + '.overrides' in sys.modules:
-            _leave_out(_ours('overrides'))
+            _leave_out(sys.modules[__package__ + '.overrides'])
     if not _waiting:
         _remove(watcher)
 
 
 def _ours(name):
-    __import__(__package__ + '.' + name)
+    """The adapter; None: it could not be imported. The program's own finder or audit hook may refuse it, which is no
+    trouble of the import under way. (Of a type that is not built in, or where a time is up, a signal handler may have
+    raised it.)"""
+    try:
+        __import__(__package__ + '.' + name)
+    except Exception as error:
+        if type(error).__module__ != 'builtins' or isinstance(error, TimeoutError):
+            raise
+        from . import events   # by now
+        events.put(events.SOURCE_STATE, events.now(), 'hook.' + name, _ABSENT, 'it could not be imported: %s: %s' % (
+            type(error).__name__, error))
+        return None
     return sys.modules[__package__ + '.' + name]
 
 

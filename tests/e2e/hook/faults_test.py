@@ -348,6 +348,24 @@ class Interrupted(unittest.TestCase):
                       environment={'PYTHONPATH': hook + ':' + os.path.join(os.path.dirname(__file__), 'fake')})
         self.assertEqual((run.status, run.out, run.err), (0, 'fine\n', ''))
 
+    def test_an_adapter_that_the_program_lets_nobody_import_is_not_the_imports_trouble(self):
+        for refusal in ('''
+                def guard(event, args):
+                    if event == 'open' and 'stallprof_hook' in str(args[0]): raise PermissionError('not from there')
+                sys.addaudithook(guard)''', '''
+                class OnlyThese:
+                    def find_spec(self, name, path=None, target=None):
+                        if name.startswith('stallprof'): raise ImportError('not listed')
+                sys.meta_path.insert(0, OnlyThese())'''):
+            with self.subTest(refusal):
+                text = 'import sys, stallprof_hook.watch, stallprof_hook.events' + textwrap.dedent(refusal) + \
+                    '\nimport xgboost.core; print("fine")'
+                run = Run([PYTHON, '-c', text], path_after=(os.path.join(os.path.dirname(__file__), 'fake'),))
+                self.assertEqual((run.status, run.out, run.err), (0, 'fine\n', ''))
+                source, = run.source
+                self.assertEqual((source.source, source.state), ('hook.boosting', 0))
+                self.assertIn('could not be imported: ', source.why)
+
     def test_calls_within_a_call_are_the_originals_where_that_is_asked_for(self):
         run = Run([PYTHON, '-c', textwrap.dedent('''
             from stallprof_hook import events
