@@ -12,6 +12,7 @@ from .events import SOURCE_STATE, now, put
 
 _ANY_ARGUMENTS = 0x04 | 0x08   # inspect.CO_VARARGS, CO_VARKEYWORDS
 ABSENT, PARTIAL = 0, 1   # event/vocabulary.h, Coverage
+_NOTHING = object()
 
 
 class Part:
@@ -59,16 +60,21 @@ class Parts:
 
     def complete(self, name, thing):
         """Whether `thing` has what the part holds it to; asked once for each type."""
+        known = self._incomplete.get(type(thing), {})
+        return not known[name] if name in known else self.read(name, thing) is not None
+
+    def read(self, name, thing):
+        """What `thing` has of what the part holds it to, by name; None: not all. Said once of each type."""
+        part = next(p for p in self.parts if p.name == name)
+        values = {held: _reach(thing, held) for held in part.held}
+        lacks = [held for held, value in values.items() if value is _NOTHING]
         known = self._incomplete.get(type(thing))
         if known is None:
             known = self._incomplete[type(thing)] = {}
-        if name not in known:
-            part = next(p for p in self.parts if p.name == name)
-            lacks = [held for held in part.held if not _reach(thing, held)]
-            known[name] = bool(lacks)
-            if lacks:
-                self._missing(part, '%s.%s' % (type(thing).__module__, type(thing).__name__), lacks)
-        return not known[name]
+        if lacks and not known.get(name):
+            self._missing(part, '%s.%s' % (type(thing).__module__, type(thing).__name__), lacks)
+        known[name] = bool(lacks)
+        return None if lacks else values
 
     def _missing(self, part, where, lacks):
         report(self.adapter + '.' + part.name, ABSENT, '%s%s has no %s: %s' % (
@@ -114,9 +120,12 @@ def _has(module, name):
 
 
 def _reach(thing, path):
+    """_NOTHING: it has not. A class of the program's may make a property of it, which is not run where its instances
+    hold one, too, and may raise, of some of them."""
     for name in path.split('.'):
-        try:   # a class of the program's may make a property of it
-            thing = getattr(thing, name)
+        try:
+            own = getattr(thing, '__dict__', {})
+            thing = own[name] if name in own else getattr(thing, name)
         except Exception:
-            return False
-    return True
+            return _NOTHING
+    return thing

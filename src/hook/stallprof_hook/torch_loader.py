@@ -8,6 +8,7 @@ hard to distinguish from one of theirs, and a lazily opened data set must not be
 """
 import sys
 import weakref
+from types import SimpleNamespace
 
 from . import _stallprof_events as native, events, torch_replay, torch_settings
 from .events import Around, mix, now, put, stamp
@@ -63,77 +64,82 @@ class _Epoch(native.Epoch):
 
 # ---- loaders ------------------------------------------------------------------------------------
 
-def _known(loader):
-    known = _loaders.get((id(loader), loader.num_workers))
-    return known if known is not None and known[0]() is loader else None
-
-
 def _number_of(loader):
-    """The loader's number; one that came from elsewhere (unpickled) is announced here."""
-    return (_known(loader) or _announce_loader(loader))[1]
+    """The loader's number; one that is not known yet (made, or unpickled) is announced here. None: a property of the
+    program's raises instead of saying how it is set."""
+    settings = PARTS.read('settings', loader)
+    if settings is None:
+        return None
+    known = _loaders.get((id(loader), settings['num_workers']))
+    if known is None or known[0]() is not loader:
+        known = _announce_loader(loader, SimpleNamespace(**settings))
+    return known[1]
 
 
-def _announce_loader(loader):
-    key = id(loader), loader.num_workers
+def _announce_loader(loader, settings):
+    key = id(loader), settings.num_workers
     _count['loader'] += 1
     number = _count['loader']
     known = _loaders[key] = weakref.ref(loader, lambda _: _loaders.pop(key, None)), number
     events.announce('torch')
-    batching, size = _batching(loader)
-    file, line, library = events.user_call('torch', 'torchdata')
     inner = _inner(loader)
+    held = None if inner else PARTS.read('batching', loader)
+    batching = held and SimpleNamespace(**held)
+    drawn, size = _batching(inner, batching)
+    file, line, library = events.user_call('torch', 'torchdata')
     if not inner:   # fastai's is none that torch's constructor made, and its iter() goes around torch's iterators
-        torch_replay.loader_made(number, loader, file, line)
-    put(events.LOADER_SEEN, now(), number, 'torch.fastai' if inner else 'torch.DataLoader', batching,
-        _start_method(loader), type(inner.get('dataset', loader.dataset)).__qualname__, loader.num_workers,
-        -1 if not loader.num_workers else int(loader.prefetch_factor), size, _length(loader, size),
-        bool(loader.pin_memory), bool(loader.persistent_workers),
-        bool(loader.__dict__.get('in_order', True)), loader._dataset_kind == 1 and not inner, file, line,
+        torch_replay.loader_made(number, loader, settings._dataset_kind, file, line)
+    put(events.LOADER_SEEN, now(), number, 'torch.fastai' if inner else 'torch.DataLoader', drawn,
+        _start_method(settings), type(inner.get('dataset', settings.dataset)).__qualname__, settings.num_workers,
+        -1 if not settings.num_workers else int(settings.prefetch_factor), size,
+        _length(settings, batching, size), bool(settings.pin_memory), bool(settings.persistent_workers),
+        bool(loader.__dict__.get('in_order', True)), settings._dataset_kind == 1 and not inner, file, line,
         library)
     return known
 
 
 def _inner(loader):
     """What fastai's DataLoader holds, where `loader` is what it gives torch's iterators in its place; else nothing."""
-    return getattr(getattr(loader, '__dict__', {}).get('d'), '__dict__', {}) if not hasattr(loader, 'batch_sampler') \
-        else {}
+    own = getattr(loader, '__dict__', {})
+    has = 'batch_sampler' in own or hasattr(type(loader), 'batch_sampler')
+    return {} if has else getattr(own.get('d'), '__dict__', {})
 
 
-def _batching(loader):
-    size = _inner(loader).get('bs')
+def _batching(inner, held):
+    size = inner.get('bs')
     if type(size) is int:
         return 'auto', size
-    if not PARTS.complete('batching', loader):
+    if held is None:
         return 'none', -1
-    if loader.batch_size is not None:
-        return 'auto', loader.batch_size
-    if loader.batch_sampler is None:   # what the sampler gives, or the data set, may be whole batches
-        size = getattr(loader.sampler, '__dict__', {}).get('batch_size')
+    if held.batch_size is not None:
+        return 'auto', held.batch_size
+    if held.batch_sampler is None:   # what the sampler gives, or the data set, may be whole batches
+        size = getattr(held.sampler, '__dict__', {}).get('batch_size')
         return 'none', size if type(size) is int else -1
-    size = getattr(loader.batch_sampler, '__dict__', {}).get('batch_size')
+    size = getattr(held.batch_sampler, '__dict__', {}).get('batch_size')
     return 'batch_sampler', size if type(size) is int else -1
 
 
-def _start_method(loader):
+def _start_method(settings):
     """Read without fixing it: get_start_method() would."""
-    if not loader.num_workers:
+    if not settings.num_workers:
         return ''
-    context = loader.multiprocessing_context
+    context = settings.multiprocessing_context
     if context is None:
         contexts = sys.modules['multiprocessing.context']._default_context
         context = contexts._actual_context or contexts._default_context
     return getattr(context, '_name', None) or ''
 
 
-def _length(loader, size):
+def _length(settings, batching, size):
     """Batches an epoch; -1: known to a data set of the program's alone, whose __len__ may do anything."""
-    if loader._dataset_kind == 1:
+    if settings._dataset_kind == 1:
         return -1
-    if PARTS.complete('batching', loader) and loader.batch_sampler is None:
+    if batching is not None and batching.batch_sampler is None:
         size = 1   # a batch for each element
-    if size < 1:
+    if batching is None or size < 1:
         return -1
-    sampler = loader.sampler
+    sampler = batching.sampler
     if type(sampler).__name__ != 'RandomSampler' or not type(sampler).__module__.startswith('torch.'):
         return -1
     samples = sampler.__dict__.get('_num_samples')
@@ -142,12 +148,12 @@ def _length(loader, size):
         if type(source) not in (list, tuple, range, dict, str):
             return -1
         samples = len(source)
-    return samples // size if loader.drop_last else -(-samples // size)
+    return samples // size if settings.drop_last else -(-samples // size)
 
 
 def _loader_made(loader, args, result, succeeded):
-    if succeeded and PARTS.complete('settings', loader) and _known(loader) is None:
-        _announce_loader(loader)
+    if succeeded:
+        _number_of(loader)
 
 
 # ---- epochs -------------------------------------------------------------------------------------
@@ -155,9 +161,10 @@ def _loader_made(loader, args, result, succeeded):
 def _pass_begins(args, kwargs):
     """iter(loader) makes an iterator: args are (iterator, loader)."""
     iterator, loader = (args + tuple((kwargs or {}).values()))[:2]
-    if not PARTS.complete('settings', loader):
+    number = _number_of(loader)
+    if number is None:
         return None
-    state = iterator.__dict__['_stallprof'] = _Epoch(_number_of(loader))
+    state = iterator.__dict__['_stallprof'] = _Epoch(number)
     state.begin()
     return state, stamp()
 

@@ -251,12 +251,12 @@ def _available():
 
 # ---- loaders and iterators ------------------------------------------------------------------------
 
-def loader_made(number, loader, file, line):
+def loader_made(number, loader, dataset_kind, file, line):
     if not (overrides.replay or overrides.drain) or not overrides.is_meant(file, line):
         return
     # Its iterator may outlive it, as in next(iter(DataLoader(...))): to drain it more of those are made, and an
     # iterable data set is asked for its length.
-    reference = (lambda: loader) if overrides.drain or loader._dataset_kind == 1 else weakref.ref(loader)
+    reference = (lambda: loader) if overrides.drain or dataset_kind == 1 else weakref.ref(loader)
     _meant[number] = reference, file, line, _Kept()
 
 

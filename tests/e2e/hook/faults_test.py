@@ -72,6 +72,48 @@ class Unseen(unittest.TestCase):
             ''')
         self.assertEqual((run.status, run.loader), (0, []))
 
+    def test_a_loader_of_which_some_let_nobody_ask(self):
+        run = self.same('''
+            import torch
+            from torch.utils.data import DataLoader
+            class Late(DataLoader):
+                ready = True
+                @property
+                def pin_memory(self):
+                    if not self.ready: raise RuntimeError('not opened yet')
+                    return False
+                @pin_memory.setter
+                def pin_memory(self, value): pass
+            first = Late(list(range(8)), batch_size=4)
+            Late.ready = False
+            late = Late(list(range(8)), batch_size=2)
+            Late.ready = True
+            print(len(list(first)), len(list(late)))
+            ''')
+        self.assertEqual([(l.batch_size, l.pin_memory) for l in run.loader], [(4, 0), (2, 0)])
+        self.assertEqual(len([f for f in run.fetch if not f.end]), 6)
+        source, = run.source
+        self.assertEqual((source.source, source.state), ('hook.torch_loader.settings', 0))
+        self.assertIn('__main__.Late', source.why)
+
+    def test_a_property_whose_value_is_held_is_not_asked(self):
+        run = self.same('''
+            import torch
+            from torch.utils.data import DataLoader
+            class Counted(DataLoader):
+                asked = 0
+                @property
+                def drop_last(self):
+                    Counted.asked += 1
+                    return self.__dict__['drop_last']
+                @drop_last.setter
+                def drop_last(self, value): self.__dict__['drop_last'] = value
+            loader = Counted(list(range(8)), batch_size=3)
+            before = Counted.asked
+            print(len(list(loader)), before, Counted.asked)
+            ''')
+        self.assertEqual([l.batch_size for l in run.loader], [3])
+
     def test_a_worker_that_is_killed(self):
         """torch's SIGCHLD handler raises in whatever Python code runs then: ours must not show."""
         run = Run([PYTHON, '-c', textwrap.dedent('''
