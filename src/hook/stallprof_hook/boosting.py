@@ -3,6 +3,7 @@
 Booster.boost where a program has an objective of its own."""
 import threading
 import weakref
+from functools import partial
 
 from . import events
 from .events import Around, Nested, now, put
@@ -23,7 +24,7 @@ def _number_of(booster, package):
     if known is None or known[0]() is not booster:
         events.announce(package)   # whose version is not known before it is imported whole
         _count[0] += 1
-        known = _numbers[key] = (weakref.ref(booster, lambda _: _numbers.pop(key, None)), _count[0])
+        known = _numbers[key] = (weakref.ref(booster, partial(_numbers.pop, key)), _count[0])
     return known[1]
 
 

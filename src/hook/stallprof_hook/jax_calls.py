@@ -10,6 +10,7 @@ Arguments that say what is done (`train=False`) may be compiled apart. A call wi
 that were seen to update is a step only if nothing was compiled for it, then or earlier.
 """
 import weakref
+from functools import partial
 
 _KEPT = 20          # calls in a row whose results went into the next
 _INSPECTED = 64     # calls, where the data do not change that often
@@ -76,7 +77,7 @@ class Step:
 
     def __init__(self, function, steps):
         key = id(function)
-        self.function = weakref.ref(function, lambda _: steps.pop(key, None))
+        self.function = weakref.ref(function, partial(steps.pop, key))
         self.steps, self.number = steps, next_number()
         self.sure = self.decided = self.begun = self.alone = False
         self.data = None        # once decided: places of the data; None: every call is a step

@@ -4,6 +4,7 @@ a tf.function a get-next is an operation of a graph and takes no time when Pytho
 seen from outside (src/sampler/perf/get_next_watch.h)."""
 import time
 import weakref
+from functools import partial
 
 from . import events
 from .events import Around, now, put, stamp
@@ -32,7 +33,10 @@ class Going(weakref.ref):
 
 
 def _goes(going):
-    going.since = now()
+    try:
+        going.since = now()
+    except TypeError:   # the interpreter goes, too
+        pass
 
 
 class Epoch:
@@ -86,7 +90,7 @@ def _number_of(dataset):
     if known is None or known[0]() is not dataset:
         key = id(dataset)
         _count['loader'] += 1
-        known = _loaders[key] = (weakref.ref(dataset, lambda _: _loaders.pop(key, None)),
+        known = _loaders[key] = (weakref.ref(dataset, partial(_loaders.pop, key)),
                                  _count['loader'])
         _announce(known[1], dataset)
     return known[1]

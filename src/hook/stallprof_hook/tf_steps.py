@@ -9,6 +9,7 @@ steps: such functions are left alone, and the steps stay unknown. So are graphs 
 import sys
 import threading
 import weakref
+from functools import partial
 
 from . import events
 from .events import Around, Nested, now, put
@@ -39,7 +40,7 @@ def _number_of(owner, numbers):
     known = numbers.get(key)
     if known is None or known[0]() is not owner:
         _count[0] += 1
-        known = numbers[key] = (weakref.ref(owner, lambda _: numbers.pop(key, None)), _count[0])
+        known = numbers[key] = (weakref.ref(owner, partial(numbers.pop, key)), _count[0])
     return known[1]
 
 

@@ -8,6 +8,7 @@ hard to distinguish from one of theirs, and a lazily opened data set must not be
 """
 import sys
 import weakref
+from functools import partial
 from types import SimpleNamespace
 
 from . import _stallprof_events as native, events, torch_replay, torch_settings
@@ -80,7 +81,7 @@ def _announce_loader(loader, settings):
     key = id(loader), settings.num_workers
     _count['loader'] += 1
     number = _count['loader']
-    known = _loaders[key] = weakref.ref(loader, lambda _: _loaders.pop(key, None)), number
+    known = _loaders[key] = weakref.ref(loader, partial(_loaders.pop, key)), number
     events.announce('torch')
     inner = _inner(loader)
     held = None if inner else PARTS.read('batching', loader)

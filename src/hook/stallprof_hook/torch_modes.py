@@ -7,10 +7,10 @@ model to make data (reinforcement learning's rollouts). Nor where a model is upd
 short ones where there are more of them than updates: a model that acts is no more evaluated than it
 changes.
 """
-import functools
 import sys
 import threading
 import weakref
+from functools import partial, wraps
 
 from . import events
 from .events import Around, Nested, now, put
@@ -45,7 +45,7 @@ def _end(token, args, result, succeeded):
     if training is False and key not in _open:
         file, line, library = events.own_call('torch')
         if not library:
-            _open[key] = weakref.ref(module, lambda _: _open.pop(key, None)), at, events.updates[0], file, line
+            _open[key] = weakref.ref(module, partial(_open.pop, key)), at, events.updates[0], file, line
     elif training is True and key in _open:
         known, begin, updates, file, line = _open.pop(key)
         if known() is module and updates == events.updates[0]:
@@ -67,7 +67,7 @@ def _watched(train):
         return around
     is_compiling = compiling_check()
 
-    @functools.wraps(train)
+    @wraps(train)
     def watched(self, mode=True):
         """A function: torch.compile traces it, and guards the default of its argument as that of a function."""
         return train(self, mode) if is_compiling() else around(self, mode)

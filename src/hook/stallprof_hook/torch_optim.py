@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Optimizer steps, and `run --set fused=true`. torch 2.x has hooks for all optimizers; in 1.13 each class's
 step is wrapped where torch wraps it itself. A step that calls its base class's step is one step."""
-import functools
 import sys
 import weakref
 from collections import OrderedDict
+from functools import partial, wraps
 from threading import get_ident
 
 from . import agent, events, overrides
@@ -31,7 +31,7 @@ def _number_of(optimizer):
         _count[0] += 1
         if _count[0] == 1:
             _check_loader()
-        known = _numbers[key] = (weakref.ref(optimizer, lambda _: _numbers.pop(key, None)),
+        known = _numbers[key] = (weakref.ref(optimizer, partial(_numbers.pop, key)),
                                  _count[0])
     return known[1]
 
@@ -167,7 +167,7 @@ def _hooked(step):
     before, after = _hooks
     is_compiling = compiling_check()
 
-    @functools.wraps(step)
+    @wraps(step)
     def step_with_hooks(self, *args, **kwargs):
         if is_compiling():   # torch.compile traces it
             return step(self, *args, **kwargs)

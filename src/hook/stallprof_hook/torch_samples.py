@@ -7,6 +7,7 @@ Data sets that make a batch at once (__getitems__) have no times of single sampl
 """
 import os
 import weakref
+from functools import partial
 from pathlib import PurePath
 
 from . import _stallprof_events as native, events
@@ -61,7 +62,7 @@ def _times_of(dataset):
     if known is not None and known[0]() is dataset:
         return known[1]
     try:
-        reference = weakref.ref(dataset, lambda _: _known.pop(key, None))
+        reference = weakref.ref(dataset, partial(_known.pop, key))
     except TypeError:   # no weak references: while this fetcher lives
         return native.SampleTimes(_Report(lambda: dataset))
     times = native.SampleTimes(_Report(reference))

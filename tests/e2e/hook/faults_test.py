@@ -114,6 +114,28 @@ class Unseen(unittest.TestCase):
             ''')
         self.assertEqual([l.batch_size for l in run.loader], [3])
 
+    def test_what_lives_to_the_end_goes_in_silence(self):
+        """Modules are emptied before what the program holds."""
+        run = self.same('''
+            import torch
+            from torch.utils.data import DataLoader, Dataset
+            class Numbers(Dataset):
+                def __len__(self): return 8
+                def __getitem__(self, i): return torch.tensor([float(i)])
+            model = torch.nn.Linear(1, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            iterator = iter(DataLoader(Numbers(), 2))
+            model(next(iterator)).mean().backward()
+            optimizer.step()
+            model.eval()
+            loader = DataLoader(Numbers())
+            import sys
+            for name in [name for name in sys.modules if name.startswith('stallprof_hook.')]:
+                vars(sys.modules[name]).clear()   # as the interpreter does, in an order of its own
+            del iterator, loader, optimizer, model
+            ''')
+        self.assertEqual((run.status, run.err), (0, ''))
+
     def test_a_worker_that_is_killed(self):
         """torch's SIGCHLD handler raises in whatever Python code runs then: ours must not show."""
         run = Run([PYTHON, '-c', textwrap.dedent('''
