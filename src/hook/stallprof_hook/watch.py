@@ -59,11 +59,22 @@ def _mark(watcher, spec):
 
 
 class _MarkedLoader:
+    """Copies and pickles of it are the loader's own: importlib.util.find_spec gives it to the program."""
+
     def __init__(self, loader, exec_module):
         self._loader, self.exec_module = loader, exec_module
 
     def __getattr__(self, name):
+        if name == '_loader':   # not made yet
+            raise AttributeError(name)
         return getattr(self._loader, name)
+
+    @property
+    def __class__(self):
+        return type(self._loader)
+
+    def __reduce_ex__(self, protocol):
+        return self._loader.__reduce_ex__(protocol)
 
 
 def _adapt(watcher, module):

@@ -114,6 +114,15 @@ class Unseen(unittest.TestCase):
             ''')
         self.assertEqual([l.batch_size for l in run.loader], [3])
 
+    def test_a_spec_that_the_program_asks_for_can_be_copied_and_pickled(self):
+        self.same('''
+            import copy, importlib.machinery, importlib.util, pickle
+            spec = importlib.util.find_spec('torch')
+            copies = copy.copy(spec), copy.deepcopy(spec), pickle.loads(pickle.dumps(spec))
+            for loader in (spec.loader, copy.copy(spec.loader), *(each.loader for each in copies)):
+                print(isinstance(loader, importlib.machinery.SourceFileLoader), loader.name, loader.path == spec.origin)
+            ''')
+
     def test_what_lives_to_the_end_goes_in_silence(self):
         """Modules are emptied before what the program holds."""
         run = self.same('''
