@@ -181,7 +181,17 @@ static void drop(PyObject* object) {
   Py_DECREF(type);
 }
 
-static PyType_Slot slots[] = {{Py_tp_new, make}, {Py_tp_dealloc, drop}, {0, NULL}};
+/* A fetcher that is copied or pickled takes an object() along, which is known without us. */
+static PyObject* reduce(PyObject* self, PyObject* none) {
+  (void)self;
+  (void)none;
+  return Py_BuildValue("(O())", (PyObject*)&PyBaseObject_Type);
+}
+
+static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, make}, {Py_tp_dealloc, drop}, {Py_tp_methods, methods}, {0, NULL}};
 
 static PyType_Spec spec = {.name = "_stallprof_events.SampleTimes",
                            .basicsize = sizeof(SampleTimes),

@@ -123,6 +123,19 @@ class Unseen(unittest.TestCase):
                 print(isinstance(loader, importlib.machinery.SourceFileLoader), loader.name, loader.path == spec.origin)
             ''')
 
+    def test_a_fetcher_can_be_copied_and_pickled(self):
+        run = self.same('''
+            import copy, pickle, torch
+            from torch.utils.data import DataLoader, TensorDataset
+            iterator = iter(DataLoader(TensorDataset(torch.zeros(4)), batch_size=2))
+            next(iterator)
+            fetcher = iterator._dataset_fetcher
+            for each in (copy.copy(fetcher), copy.deepcopy(fetcher),
+                         *(pickle.loads(pickle.dumps(fetcher, n)) for n in range(5))):
+                print(type(each).__name__, each.fetch([0, 1]))
+            ''')
+        self.assertEqual(run.status, 0)
+
     def test_what_lives_to_the_end_goes_in_silence(self):
         """Modules are emptied before what the program holds."""
         run = self.same('''
