@@ -20,20 +20,19 @@ FASTAI = Parts('torch_optim', Part('fastai', PARTS.parts[0].lost, 'Optimizer.ste
 
 _FUSED_ON_CPU = 2, 4
 
-_numbers = {}   # id(optimizer) -> (weak reference, number)
+_known = {}     # id(optimizer) -> (weak reference, number, {thread: [begin, depth] of a step under way})
 _count = [0]
 
 
-def _number_of(optimizer):
+def _known_of(optimizer):
     key = id(optimizer)
-    known = _numbers.get(key)
+    known = _known.get(key)
     if known is None or known[0]() is not optimizer:
         _count[0] += 1
         if _count[0] == 1:
             _check_loader()
-        known = _numbers[key] = (weakref.ref(optimizer, partial(_numbers.pop, key)),
-                                 _count[0])
-    return known[1]
+        known = _known[key] = weakref.ref(optimizer, partial(_known.pop, key)), _count[0], {}
+    return known
 
 
 def _check_loader():
@@ -49,7 +48,7 @@ def _check_loader():
 def _put_step(optimizer, at):
     if events.capturing and _captured(optimizer):
         return
-    put(events.OPTIMIZER_STEP, at, now() - at, _number_of(optimizer))
+    put(events.OPTIMIZER_STEP, at, now() - at, _known_of(optimizer)[1])
     events.updates[0] += 1
     events.announce_rank()
 
@@ -64,7 +63,7 @@ def _captured(optimizer):
     except Exception:   # it never began
         goes_on = False
     if goes_on:
-        captured.append(_number_of(optimizer))
+        captured.append(_known_of(optimizer)[1])
     else:
         events.capturing.pop(get_ident(), None)
     return goes_on
@@ -74,34 +73,33 @@ def _captured(optimizer):
 
 def _make_hooks(is_compiling):
     """torch.compile traces these hooks: it folds `is_compiling()` to True and sees no more."""
-    begun = {}   # (id(optimizer), thread) -> [begin, depth]
     traces_gpu = agent.is_wanted()
 
     def before(optimizer, args, kwargs):
         if is_compiling() or _is_dummy(sys._getframe(1)):
             return None
-        key = id(optimizer), get_ident()
-        open_step = begun.get(key)
+        steps, thread = _known_of(optimizer)[2], get_ident()
+        open_step = steps.get(thread)
         if open_step is not None and _within(sys._getframe(1)):
             open_step[1] += 1
         else:  # none, or one left behind by a step that raised
             overrides.check_first_step()
             if traces_gpu:
                 agent.at_step()
-            begun[key] = [now(), 0]
+            steps[thread] = [now(), 0]
         return None
 
     def after(optimizer, args, kwargs):
         if is_compiling():
             return
-        key = id(optimizer), get_ident()
-        open_step = begun.get(key)
+        steps, thread = _known_of(optimizer)[2], get_ident()
+        open_step = steps.get(thread)
         if open_step is None:
             return
         if open_step[1]:
             open_step[1] -= 1
             return
-        del begun[key]
+        del steps[thread]
         _put_step(optimizer, open_step[0])
 
     return before, after

@@ -613,6 +613,23 @@ class OtherEvents(Case):
             ''')
         self.assertEqual([o.optimizer for o in run.optimizer], [1, 1, 1, 2, 3, 4, 1])
 
+    def test_nothing_is_kept_of_an_optimizer_that_is_gone(self):
+        run = script('''
+            import gc, torch
+            from stallprof_hook import torch_optim
+            def broken(): raise ValueError
+            for _ in range(3):
+                optimizer = torch.optim.SGD([torch.zeros(2, requires_grad=True)], lr=0.1)
+                optimizer.step()
+                try: optimizer.step(broken)
+                except ValueError: pass
+            del optimizer
+            gc.collect()
+            print(len(torch_optim._known), [len(cell.cell_contents) for hook in torch_optim._hooks
+                                            for cell in hook.__closure__ if isinstance(cell.cell_contents, dict)])
+            ''')
+        self.assertEqual((run.out, [o.optimizer for o in run.optimizer]), ('0 []\n', [1, 2, 3]))
+
     def test_a_step_that_only_makes_the_state_of_an_optimizer_is_none(self):
         """As torch.distributed.checkpoint does before it loads one."""
         run = script('''

@@ -15,6 +15,7 @@ import settings_test  # noqa: E402
 CHOSEN = {
     loader_test.Epochs: ('test_persistent_workers_have_a_new_key_each_epoch', 'test_out_of_order'),
     loader_test.OtherEvents: ('test_checkpoints_carry_the_users_line', 'test_optimizers_count_once_a_step',
+                              'test_nothing_is_kept_of_an_optimizer_that_is_gone',
                               'test_what_is_saved_with_the_step_of_an_optimizer_has_none_of_ours'),
     loader_test.Evaluation: ('test_that_of_a_function_that_torch_compile_traces', 'test_each_is_a_span'),
     loader_test.Stateful: ('test_fetches_and_tasks', 'test_one_that_goes_on_where_it_was_saved'),
