@@ -182,7 +182,7 @@ class Limits(Case):
             import ctypes, mmap, os
             libc = ctypes.CDLL(None, use_errno=True)
             ring = libc.syscall(425, 8, ctypes.create_string_buffer(120))
-            buffer = mmap.mmap(-1, 700 << 10)
+            buffer = mmap.mmap(-1, 460 << 10)
             where = (ctypes.c_uint64 * 2)(ctypes.addressof(ctypes.c_char.from_buffer(buffer)), len(buffer))
             print(ring < 0, libc.syscall(427, ring, 0, ctypes.byref(where), 1), ctypes.get_errno())
             """)

@@ -54,7 +54,7 @@ std::string perfRefusal(int error, const std::string& shows) {
              "'ulimit -l' or kernel.perf_event_mlock_kb " +
              shows;
     case PerfRing::kOverBudget:
-      return "its rings would take more than a fourth of this user's locked memory, and the rest "
+      return "its rings would take more than half of this user's locked memory, and the rest "
              "is the job's; a higher 'ulimit -l' " +
              shows;
     case EMFILE:

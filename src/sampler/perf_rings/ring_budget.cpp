@@ -15,7 +15,10 @@
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kShare = 4;  // one in as many pages
+constexpr std::size_t kShare = 2;  // one in as many pages
+// Where no more may be locked (the kernel's default before 5.16) no program can count on any, and
+// the smallest rings are worth more: 9 and 5 pages a CPU.
+constexpr std::size_t kNextToNone = 64u << 10, kSmallestRings = 14;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max() / 2;
 
 // The first user namespace's map is of all numbers to themselves; of another one's the kernel asks
@@ -36,6 +39,8 @@ std::size_t pagesOfProcess() {
   rlimit locked{};
   if (::getrlimit(RLIMIT_MEMLOCK, &locked) != 0 || locked.rlim_cur == RLIM_INFINITY || mayLockAll())
     return kNoLimit;
+  if (locked.rlim_cur <= kNextToNone)
+    return kSmallestRings * static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_CONF));
   return static_cast<std::size_t>(locked.rlim_cur) /
          static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / kShare;
 }

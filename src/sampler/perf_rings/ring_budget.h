@@ -7,7 +7,7 @@ namespace stallprof {
 
 // How many pages the perf rings of this process may lock, all together. The kernel charges them to
 // what all programs of a user lock, with which it compares an io_uring's buffers, and other perf
-// rings: of an ordinary user's allowance (RLIMIT_MEMLOCK) they take a fourth.
+// rings: of an ordinary user's allowance (RLIMIT_MEMLOCK) they take half.
 class RingBudget {
  public:
   explicit RingBudget(std::size_t pages) : left_(pages) {}

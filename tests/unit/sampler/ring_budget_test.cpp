@@ -26,12 +26,12 @@ TEST_CASE("rings are not made smaller than they may be: then they do not fit") {
 }
 
 TEST_CASE("of 8 MiB that a user may lock 32 CPUs have task events and native samples") {
-  RingBudget budget((8u << 20) / 4096 / 4);
+  RingBudget budget((8u << 20) / 4096 / 2);
   const std::size_t tasks = budget.dataPages(32, 64, 8, 2.0 / 3);
-  CHECK(tasks == 8);
+  CHECK(tasks == 16);
   REQUIRE(budget.take(32 * (tasks + 1)));
   const std::size_t samples = budget.dataPages(32, 32, 4, 1);
-  CHECK(samples == 4);
+  CHECK(samples == 8);
   CHECK(budget.take(32 * (samples + 1)));
 }
 
