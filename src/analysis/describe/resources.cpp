@@ -359,7 +359,6 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
                                      const Roles& roles, const RunFacts& run) {
   std::vector<EpochInfo> epochs;
   std::vector<Nanos> begins, ends;
-  bool whole = false;  // the last one
   for (const Epoch& epoch : trainer.epochs) {
     if (epoch.evaluation) continue;
     EpochInfo info;
@@ -367,16 +366,12 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     info.wall = epoch.end - epoch.begin;
     info.steps = static_cast<std::int64_t>(epoch.steps);
     if (info.wall > Nanos{}) info.dataWaitRatio = seconds(epoch.wait) / seconds(info.wall);
-    if (epoch.whole && epochs.empty()) info.period = info.wall;
+    const Nanos between = epochs.empty() ? Nanos{} : epoch.begin - ends.back();
+    if (epoch.whole) info.period = info.wall + between;
     if (!epochs.empty()) epochs.back().period = epoch.begin - begins.back();
     epochs.push_back(info);
     begins.push_back(epoch.begin);
     ends.push_back(epoch.end);
-    whole = epoch.whole;
-  }
-  if (whole && epochs.size() > 1) {
-    const EpochInfo& before = epochs[epochs.size() - 2];
-    epochs.back().period = epochs.back().wall + *before.period - before.wall;
   }
   if (!run.readsCounted) return epochs;
   // Of each producer only the epochs it lived in: workers may be new in each of many epochs.

@@ -10,6 +10,7 @@
 #include "analysis/blame/attribution.h"
 #include "analysis/blame/blame.h"
 #include "analysis/facts/native_samples.h"
+#include "analysis/steps/stopped.h"
 #include "analysis/whole_run/forward_alone.h"
 #include "analysis/whole_run/thread_use.h"
 #include "classify/native_work.h"
@@ -86,15 +87,15 @@ class NativeRun {
                        [&](ThreadId id) { return !trace_.thread(id).natives.empty(); });
   }
 
-  // Of the main thread; `samples`: how many it rests on.
-  [[nodiscard]] ThreadUse mainUse(double& samples) const {
+  // Of the main thread, while it was not `stopped`; `samples`: how many it rests on.
+  [[nodiscard]] ThreadUse mainUse(Nanos stopped, double& samples) const {
     const ThreadLife& thread = trace_.thread(main_);
     const ThreadUse onCpu = cpuUse(thread);
     const Observed seen = observe(thread, window_);
     ThreadUse use;
     use.add(onCpu, seconds(seen.run + seen.queued));
     samples = onCpu.all;
-    addBlocked(use, thread, seconds(window_.length() - seen.run - seen.queued), samples);
+    addBlocked(use, thread, seconds(window_.length() - stopped - seen.run - seen.queued), samples);
     return use;
   }
 
@@ -303,13 +304,10 @@ class NativeRun {
   void addBlocked(ThreadUse& use, const ThreadLife& thread, double blocked, double& samples) const {
     std::map<Wait, double> waits;
     double all = 0;
-    for (const auto& slice : thread.slices) {
-      const Wait wait = slice.data.wait;
-      if (!window_.overlaps(intervalOf(slice)) || wait == Wait::kRunning || wait == Wait::kUnknown)
-        continue;
-      waits[wait] += slice.data.samples;
-      all += slice.data.samples;
-    }
+    for (const auto& slice : thread.slices)
+      if (window_.overlaps(intervalOf(slice))) waits[slice.data.wait] += slice.data.samples;
+    for (const Wait none : {Wait::kRunning, Wait::kUnknown, Wait::kStopped}) waits.erase(none);
+    for (const auto& [wait, count] : waits) all += count;
     if (blocked <= 0) return;
     if (all <= 0) return use.add(Phase::kOther, blocked);
     samples += all;
@@ -382,7 +380,10 @@ TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules) {
                         std::min(trace.end, thread.slices.back().end())};
   const NativeRun run(trace, rules, *process, window);
   double samples = 0;
-  const ThreadUse use = run.mainUse(samples);
+  TrainerTimeline timeline;
+  timeline.who = {process->id, thread.id};
+  facts.stopped = lengthIn(stoppedTimes(trace, timeline), window);
+  const ThreadUse use = run.mainUse(facts.stopped, samples);
   if (use.all <= 0 || !run.sampled()) return facts;
   facts.process = process->id;
   facts.thread = thread.id;

@@ -230,6 +230,23 @@ TEST_CASE("waiting for threads of its own is what they do, and blocked on a file
   CHECK(near(phasesOf(slice(1, "1s", "file_read") + worker).extract, 0.9));
 }
 
+TEST_CASE("time in which a program was stopped is no part of its run") {
+  const std::string reads = "0s slice thread=1 duration=5s run=3s wait=file_read samples=500\n" +
+                            native(1, "/opt/train", "main", 300);
+  const std::string after = "25s slice thread=1 duration=5s run=5s wait=running samples=500\n";
+  const auto check = [&](const std::string& stop) {
+    const Analysis a =
+        analyze(traceOf(kProgram + reads + stop + after + "30s command_end exit_code=0\n"));
+    REQUIRE(a.breakdown.phase);
+    CHECK(near(a.breakdown.phase->extract, 0.2));
+    CHECK(near(a.breakdown.phase->other, 0.8));
+  };
+  check("5s slice thread=1 duration=20s run=0 wait=stopped samples=100\n");
+  check(
+      "5s gap duration=20s why=\"recorder stopped\"\n"
+      "5s slice thread=1 duration=20s run=0 wait=running samples=1\n");
+}
+
 TEST_CASE("no more of a wait is explained than the threads waited for have worked") {
   const auto phases = phasesOf(slice(1, "1s", "sleep") + slice(2, "3s", "sleep") +
                                native(2, "/usr/lib/libjpeg.so.62", "decode_mcu", 300) +
