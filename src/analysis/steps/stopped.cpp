@@ -33,15 +33,17 @@ Intervals silentStops(const Trace& trace, const TrainerTimeline& timeline) {
 }  // namespace
 
 Intervals stoppedTimes(const Trace& trace, const TrainerTimeline& timeline) {
-  const Intervals gaps = silentStops(trace, timeline);
+  const Table<ThreadSlice>& slices = trace.thread(timeline.who.thread).slices;
   Intervals found;
-  for (const auto& row : trace.thread(timeline.who.thread).slices) {
-    const Interval slice = intervalOf(row);
-    if (row.data.wait == Wait::kStopped && hardlyRan(row.data, slice.length()))
-      found.push_back(slice);
-    for (const Interval& gap : gaps)
-      if (const Interval both = intersect(slice, gap);
-          2 * both.length() > gap.length() && hardlyRan(row.data, both.length()))
+  for (const auto& row : slices)
+    if (row.data.wait == Wait::kStopped && hardlyRan(row.data, row.data.duration))
+      found.push_back(intervalOf(row));
+  for (const Interval& gap : silentStops(trace, timeline)) {
+    auto row = std::partition_point(slices.begin(), slices.end(),
+                                    [&](const auto& slice) { return slice.end() <= gap.begin; });
+    for (; row != slices.end() && row->at < gap.end; ++row)
+      if (const Interval both = intersect(intervalOf(*row), gap);
+          2 * both.length() > gap.length() && hardlyRan(row->data, both.length()))
         found.push_back(both);
   }
   return joined(std::move(found));
