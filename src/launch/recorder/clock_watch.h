@@ -14,8 +14,8 @@ class ClockWatch {
     Nanos monotonic{}, realtime{}, boottime{};
   };
   static constexpr Nanos kPairEvery = std::chrono::seconds(10);
-  // Later than this past the planned wake-up is no scheduling delay: a recorder of nice 5 on a full
-  // 2-CPU host was seen up to 0.2 s late.
+  // Later than this past the planned wake-up is no scheduling delay: a recorder on a full 2-CPU
+  // host was seen up to 0.2 s late.
   static constexpr Nanos kStopped = std::chrono::seconds(2);
   // Reads of the two clocks lie this far apart without any sleep.
   static constexpr Nanos kSuspended = std::chrono::milliseconds(100);
