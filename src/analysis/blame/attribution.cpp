@@ -339,6 +339,9 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.evaluations = evaluationsIn(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
+  const Interval part{before.windowEnd, plan.window.end};
+  for (Epoch& epoch : facts.epochs)
+    epoch.stopped = lengthIn(stopped, intersect({epoch.begin, epoch.end}, part));
   facts.workers = findWorkers(trace, timeline);
   facts.threads = std::move(threads.threads);
   count(timeline, plan, end, before);

@@ -157,6 +157,7 @@ void joinEpochs(std::vector<Epoch>& all, std::vector<Epoch>&& part) {
       [](Epoch& to, const Epoch& from) {
         to.end = std::max(to.end, from.end);
         to.whole = from.whole;
+        to.stopped += from.stopped;
         to.steps += from.steps;
         to.wait += from.wait;
       });

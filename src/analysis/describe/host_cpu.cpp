@@ -193,7 +193,7 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
       run.coresAsOne = kTwoThreads * last;
   if (cores && cores->minimum < (1 - kChanged) * cores->maximum)
     run.coresRange = std::pair(cores->minimum, cores->maximum);
-  const double cpus = run.cores * seconds(within.length()) * 1e9;
+  const double cpus = run.cores * seconds(trainer.window()) * 1e9;
   const Maybe<double> job = jobCpu(trace, within);
   if (job && !trainer.steps.empty()) {
     const double children = childrensCpu(trace, trainer, within);

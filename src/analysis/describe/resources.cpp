@@ -133,7 +133,7 @@ void measureDisk(const Trace& trace, const Interval& within, RunFacts& run) {
 
 void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& makers,
                const Interval& within, RunFacts& run) {
-  const double time = seconds(within.length());
+  const double time = seconds(trainer.window());
   const auto made = [&](auto field) { return sumUsed(trace, makers, field, within); };
   run.readBytesPerSecond = per(movedByAll(trace, &ProcessUsage::readBytes, within), time);
   const Maybe<double> chars = made(&ProcessUsage::readChars);
@@ -327,7 +327,7 @@ RunFacts measureRun(const Trace& trace, const TrainerFacts& trainer, const Roles
 Resources measureResources(const Trace& trace, const TrainerFacts& trainer, const Roles& roles,
                            const RunFacts& run) {
   const Interval within = trainer.windowInterval();
-  const double time = seconds(within.length());
+  const double time = seconds(trainer.window());
   Resources out;
   static_cast<CpuUse&>(out) = run;
   out.cores = run.cores;
@@ -363,12 +363,12 @@ std::vector<EpochInfo> measureEpochs(const Trace& trace, const TrainerFacts& tra
     if (epoch.evaluation) continue;
     EpochInfo info;
     info.index = static_cast<std::int64_t>(epochs.size());
-    info.wall = epoch.end - epoch.begin;
+    info.wall = epoch.end - epoch.begin - epoch.stopped;
     info.steps = static_cast<std::int64_t>(epoch.steps);
     if (info.wall > Nanos{}) info.dataWaitRatio = seconds(epoch.wait) / seconds(info.wall);
     const Nanos between = epochs.empty() ? Nanos{} : epoch.begin - ends.back();
     if (epoch.whole) info.period = info.wall + between;
-    if (!epochs.empty()) epochs.back().period = epoch.begin - begins.back();
+    if (!epochs.empty()) epochs.back().period = epochs.back().wall + between;
     epochs.push_back(info);
     begins.push_back(epoch.begin);
     ends.push_back(epoch.end);

@@ -120,6 +120,7 @@ struct SlowSampleFacts {
 struct Epoch {
   std::uint32_t epoch = 0;
   Nanos begin{}, end{};
+  Nanos stopped{};  // between them
   Nanos startup{};  // making the iterator, until the first worker had begun
   std::uint64_t steps = 0;
   Nanos wait{};

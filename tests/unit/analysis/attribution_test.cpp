@@ -147,6 +147,7 @@ TEST_CASE("time in which the trainer was stopped is no part of the window") {
     CHECK(facts.split.wait == 149 * 60ms);
     CHECK(facts.split.other == 0ms);
     CHECK(facts.cpu - facts.window() <= 1ms);
+    CHECK(facts.epochs.at(0).stopped == 100s);
   };
   const std::string during = "11000ms slice thread=1 duration=100s run=0 samples=1000 wait=";
   SECTION("by its state, between two steps") {

@@ -105,6 +105,26 @@ TEST_CASE("CPU: the job's, others' and stolen, as shares of the usable cores ove
   CHECK(equals(run.throttledRatio, 4.0 / (4 + 30)));
 }
 
+TEST_CASE("shares and rates of the job are of the time in which it was not stopped") {
+  const Trace trace = traceOf(kTrainer + "manifest cores_usable=4\n" + cpuOf(1, "20s") +
+                              "0 usage process=1 read_bytes=0 write_bytes=0\n"
+                              "20s usage process=1 read_bytes=8000 write_bytes=4000 cpu=20s\n");
+  TrainerFacts facts = trainerWith(false);
+  facts.stopped = 5s;
+  facts.epochs = {epoch(10s, 18s, 1s), epoch(18s, 20s, 1s)};
+  facts.epochs[0].stopped = 5s;
+  const Roles roles = findRoles(trace);
+  const RunFacts run = measureRun(trace, facts, roles);
+  CHECK(equals(run.jobCpuRatio, 10.0 / (4 * 5)));
+  CHECK(equals(run.readBytesPerSecond, 4000 / 5));
+  const Resources resources = measureResources(trace, facts, roles, run);
+  CHECK(equals(resources.writeBytesPerSecond, 2000 / 5));
+  const std::vector<EpochInfo> epochs = measureEpochs(trace, facts, roles, run);
+  CHECK(epochs.at(0).wall == 3s);
+  CHECK(epochs.at(0).period == Maybe<Nanos>(3s));
+  CHECK(equals(epochs.at(0).dataWaitRatio, 1.0 / 3));
+}
+
 TEST_CASE("others count on the CPUs that the job may run on, not on the rest of the host") {
   const std::string text =
       "manifest cores_usable=1 cores_online=2\n"
