@@ -13,19 +13,13 @@ bool hardlyRan(const ThreadSlice& slice, Nanos of) {
   return kHardlyRan * (slice.run + slice.queued) <= of;
 }
 
-template <class P>
-bool anyEnds(const Interval& in, const std::vector<const Timed<P>*>& rows) {
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const Timed<P>* row) { return in.contains(row->end()); });
-}
-
 // Gaps in which the recorder was stopped, and the trainer reported nothing.
 Intervals silentStops(const Trace& trace, const TrainerTimeline& timeline) {
   Intervals stops;
   for (const auto& row : trace.gaps) {
     if (trace.text(row.data.why) != kRecorderStopped) continue;
     const Interval gap = intervalOf(row);
-    if (!anyEnds(gap, timeline.fetches) && !anyEnds(gap, timeline.updates)) stops.push_back(gap);
+    if (timeline.lastEnd(gap) == gap.begin) stops.push_back(gap);
   }
   return stops;
 }

@@ -183,6 +183,17 @@ const Timed<OptimizerStep>* TrainerTimeline::lastStep(Nanos begin, Nanos end) co
   return after != updates.begin() && (*(after - 1))->at >= begin ? *(after - 1) : nullptr;
 }
 
+Nanos TrainerTimeline::lastEnd(const Interval& in) const {
+  Nanos last = in.begin;
+  const auto take = [&](const auto& rows) {
+    for (const auto* row : rows)
+      if (in.contains(row->end())) last = std::max(last, row->end());
+  };
+  take(fetches);
+  take(updates);
+  return last;
+}
+
 Nanos TrainerTimeline::nextEpoch(std::uint32_t epoch, Nanos from) const {
   auto fetch = std::lower_bound(fetches.begin(), fetches.end(), from,
                                 [](const Timed<Fetch>* f, Nanos t) { return f->at < t; });

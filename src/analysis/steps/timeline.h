@@ -72,6 +72,8 @@ struct TrainerTimeline {
   [[nodiscard]] const Timed<OptimizerStep>* firstStep(Nanos begin, Nanos end) const;
   // The last one.
   [[nodiscard]] const Timed<OptimizerStep>* lastStep(Nanos begin, Nanos end) const;
+  // When, in an interval, the last fetch or update ended; its begin where none did.
+  [[nodiscard]] Nanos lastEnd(const Interval& in) const;
   // The next fetch or iterator of another epoch than `epoch` that begins at or after `from`.
   [[nodiscard]] Nanos nextEpoch(std::uint32_t epoch, Nanos from) const;
   // When an epoch that has no fetch before `from` begins.
