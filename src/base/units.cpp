@@ -143,8 +143,10 @@ std::vector<int> apportioned(std::span<const double> ratios, int units) {
     shares.push_back(static_cast<int>(share));
     remainders.emplace_back(share - shares.back(), i);
   }
-  std::stable_sort(remainders.begin(), remainders.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  // Of equal remainders the larger share's, so that the order of the shares does not matter.
+  std::stable_sort(remainders.begin(), remainders.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : ratios[a.second] > ratios[b.second];
+  });
   int missing = units - std::accumulate(shares.begin(), shares.end(), 0);
   for (const auto& [remainder, i] : remainders) {
     if (missing <= 0 || remainder <= 0) break;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "analysis/blame/facts_accumulator.h"
+#include "analysis/describe/describe.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "present/metrics/csv_tables.h"
@@ -12,6 +13,7 @@
 #include "present/timeline/hta_trace.h"
 #include "present/timeline/perfetto_trace.h"
 #include "present/timeline/stack_export.h"
+#include "present/words/wording.h"
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
@@ -38,12 +40,22 @@ int exportText(const ExportRequest& request, const std::string& text) {
   return written.ok() ? 0 : fail(written.error().message, 1);
 }
 
+// A table or a timeline does not show that the recording lacks something.
+void sayIncomplete(const Analysis& analysis) {
+  for (const std::string& what : incomplete(analysis))
+    std::fprintf(stderr, "stallprof: %s\n", what.c_str());
+}
+
 int exportStacks(const ExportRequest& request, const RuleTable& rules,
                  const std::vector<Untrusted>& maps) {
   // These forms hold samples of stacks alone; the rest of the trace counts only for the roles.
   FactsAccumulator facts(rules);
   Result<Trace> trace = facts.readRoles(recordingEvents(request.recording, maps));
   if (!trace.ok()) return fail(trace.error().message, 1);
+  Analysis described;
+  described.run = describeRun(trace.value());
+  described.coverage = describeCoverage(trace.value());
+  sayIncomplete(described);
   (void)nameNativeSymbols(trace.value());
   const bool natives = std::any_of(trace.value().threads.begin(), trace.value().threads.end(),
                                    [](const ThreadLife& t) { return !t.natives.empty(); });
@@ -76,7 +88,7 @@ void sayWritten(const std::string& what, const TraceWritten& written) {
   std::fprintf(stderr, "stallprof: %s%s, %s slices%s\n", what.c_str(),
                bytesText(static_cast<double>(written.bytes)).c_str(),
                countText(static_cast<std::int64_t>(s.slices)).c_str(),
-               s.whole ? ", the whole recording" : "; in full:");
+               s.whole ? ", nothing left out" : "; in full:");
   if (s.whole) return;
   for (const std::string& interval : s.detail) std::fprintf(stderr, "  %s\n", interval.c_str());
   if (s.merged > 0)
@@ -139,16 +151,21 @@ int exportHta(const std::string& directory, const Reading& reading, bool full) {
   const Roles& roles = reading.analyzed.roles;
   if (directory.empty() || directory == "-")
     return fail("hta writes a directory with one trace per rank: name it with -o", 2);
-  if (roles.trainers.empty())
+  if (roles.trainers.empty() || reading.analyzed.analysis.steps.count == 0)
     return fail("the recording has no training steps, which HTA needs", 1);
   if (const Status made = makeDirectory(directory); !made.ok())
     return fail(made.error().message, 1);
   TimelineOptions options;
   options.full = full;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < roles.trainers.size(); ++i) {
+    names.push_back(htaFileName(rankOf(reading.trace, roles, i)));
+    if (const Status fresh = mustBeNew(directory + "/" + names.back()); !fresh.ok())
+      return fail(fresh.error().message, 1);
+  }
   for (; options.trainer < roles.trainers.size(); ++options.trainer) {
-    const std::string name = htaFileName(rankOf(reading.trace, roles, options.trainer));
+    const std::string& name = names[options.trainer];
     const std::string file = directory + "/" + name;
-    if (const Status fresh = mustBeNew(file); !fresh.ok()) return fail(fresh.error().message, 1);
     TraceWritten written;
     const Status status = writeTimeline(file, reading, options, writeHtaTrace, written);
     if (!status.ok()) return fail(status.error().message, 1);
@@ -162,6 +179,7 @@ int exportHta(const std::string& directory, const Reading& reading, bool full) {
 }
 
 int exportReading(const ExportRequest& request, const Reading& reading) {
+  sayIncomplete(reading.analyzed.analysis);
   const bool full = request.amount == "full";
   if (request.format == "csv") return exportCsv(request, reading);
   if (request.format == "openmetrics")

@@ -255,6 +255,14 @@ CoverageInfo describeCoverage(const Trace& trace) {
   return coverage;
 }
 
+std::map<std::uint32_t, std::int64_t> epochNumbers(const TrainerFacts& trainer) {
+  std::map<std::uint32_t, std::int64_t> numbers;
+  std::int64_t next = 0;
+  for (const Epoch& epoch : trainer.epochs)
+    if (!epoch.evaluation) numbers.emplace(epoch.epoch, next++);
+  return numbers;
+}
+
 StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
   StepsInfo info;
   info.count = static_cast<std::int64_t>(trainer.stepCount());

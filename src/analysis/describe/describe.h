@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,8 @@ namespace stallprof {
                                         const RunInfo& run);
 [[nodiscard]] RunInfo describeRun(const Trace& trace);
 [[nodiscard]] CoverageInfo describeCoverage(const Trace& trace);
+// The report's numbers of training epochs (EpochInfo::index), by those of `Step::epoch`.
+[[nodiscard]] std::map<std::uint32_t, std::int64_t> epochNumbers(const TrainerFacts& trainer);
 [[nodiscard]] StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer);
 [[nodiscard]] Breakdown describeBreakdown(const TrainerFacts& trainer);
 

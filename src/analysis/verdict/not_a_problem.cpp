@@ -104,7 +104,7 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
     list.add("periodic.checkpoint", "checkpoints " + percentText(e.checkpoint));
   if (e.loader && e.workers() > 0)
     list.add("load.worker_startup", "worker start-up " + percentText(e.startup));
-  if (e.loader && e.extract <= 0.05 && e.wait > 0.05)
+  if (e.loader && e.extract + e.unknownWait <= 0.05 && e.wait > 0.05)
     list.add("", "waiting for storage " + percentText(e.extract));
   if (e.loader && e.wait <= 0.05) list.add("", "waiting for data " + percentText(e.wait));
   return lines;

@@ -28,18 +28,45 @@ std::int64_t counted(std::uint64_t n) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(n, INT64_MAX));
 }
 
-std::vector<BarPart> partsOf(const DeviceInfo::Device& d) {
-  std::vector<BarPart> parts;
-  const auto part = [&](Hue hue, const std::string& name, double ratio) {
-    parts.push_back(
-        {hue, ratio, name + " " + percentText(ratio), name + " " + percentText(ratio), false});
-  };
-  part(Hue::kCompute, "kernels", d.time->kernels);
-  part(Hue::kLoad, "only copies", d.time->copies);
-  part(Hue::kComm, "only collectives", d.time->collectives);
+struct DevicePart {
+  Hue hue;
+  std::string name, path;
+  double ratio;
+  std::string text;
+};
+
+// A device's time; the texts are rounded together.
+std::vector<DevicePart> partsOf(const DeviceInfo::Device& d) {
+  std::vector<DevicePart> parts = {
+      {Hue::kCompute, "kernels", ".time_ratio.kernels", d.time->kernels, ""},
+      {Hue::kLoad, "only copies", ".time_ratio.copies", d.time->copies, ""},
+      {Hue::kComm, "only collectives", ".time_ratio.collectives", d.time->collectives, ""}};
   for (const IdlePart& p : idleParts(*d.idle))
-    part(hueOfIdle(p.path), std::string("idle, ") + p.name, p.ratio);
+    parts.push_back({hueOfIdle(p.path), std::string("idle: ") + p.name,
+                     std::string(".idle_ratio.") + p.path, p.ratio, ""});
+  std::vector<double> ratios;
+  for (const DevicePart& part : parts) ratios.push_back(part.ratio);
+  const std::vector<std::string> texts = percentTexts(ratios);
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].text = texts[i];
   return parts;
+}
+
+void timeOf(Html& html, const DeviceInfo::Device& d, const std::string& path) {
+  const std::vector<DevicePart> parts = partsOf(d);
+  std::vector<BarPart> bar;
+  for (const DevicePart& part : parts) {
+    const std::string said = part.name + " " + part.text;
+    bar.push_back({part.hue, part.ratio, said, said, false});
+  }
+  stackedBar(html, bar, "");
+  const auto list = html.open("ul", {{"class", "legend"}});
+  for (const DevicePart& part : parts) {
+    if (part.ratio < 0.005) continue;
+    const auto li = html.open("li");
+    dot(html, part.hue);
+    html.text(part.name + " ");
+    figure(html, path + part.path, part.ratio, part.text);
+  }
 }
 
 void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path) {
@@ -48,23 +75,7 @@ void oneDevice(Html& html, const DeviceInfo::Device& d, const std::string& path)
     html.add("h3", d.name.empty() ? "GPU" : shortened(d.name, 120));
     html.add("span", {{"class", "quiet"}}, shortened(d.id, 80));
   }
-  if (d.time && d.idle) {
-    stackedBar(html, partsOf(d), "");
-    const auto list = html.open("ul", {{"class", "legend"}});
-    const auto item = [&](Hue hue, const char* name, const std::string& at, double ratio) {
-      if (ratio < 0.005) return;
-      const auto li = html.open("li");
-      dot(html, hue);
-      html.text(std::string(name) + " ");
-      figure(html, path + at, ratio, percentText(ratio));
-    };
-    item(Hue::kCompute, "kernels", ".time_ratio.kernels", d.time->kernels);
-    item(Hue::kLoad, "only copies", ".time_ratio.copies", d.time->copies);
-    item(Hue::kComm, "only collectives", ".time_ratio.collectives", d.time->collectives);
-    for (const IdlePart& p : idleParts(*d.idle))
-      item(hueOfIdle(p.path), (std::string("idle: ") + p.name).c_str(),
-           std::string(".idle_ratio.") + p.path, p.ratio);
-  }
+  if (d.time && d.idle) timeOf(html, d, path);
   const auto facts = html.open("dl", {{"class", "facts"}});
   const auto fact = [&](const char* name, const char* at, const Maybe<double>& value,
                         const std::string& text) {

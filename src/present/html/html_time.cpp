@@ -41,12 +41,14 @@ std::vector<Row> blameRows(const Breakdown::BlameRatio& b) {
           rowOf(Phase::kUnknown, b.unknown)};
 }
 
-// Shares of a whole of `total` are rounded together, as the legend's are: one number, one text.
-std::vector<BarPart> segmentsOf(const std::vector<Row>& rows, double total) {
+std::vector<double> ratiosOf(const std::vector<Row>& rows) {
   std::vector<double> ratios;
   for (const Row& row : rows) ratios.push_back(row.ratio);
-  ratios.push_back(1 - total);
-  const std::vector<std::string> texts = percentTexts(ratios);
+  return ratios;
+}
+
+std::vector<BarPart> segmentsOf(const std::vector<Row>& rows,
+                                const std::vector<std::string>& texts) {
   std::vector<BarPart> parts;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string said = std::string(rows[i].name) + " " + texts[i];
@@ -58,10 +60,13 @@ std::vector<BarPart> segmentsOf(const std::vector<Row>& rows, double total) {
 void bars(Html& html, const Breakdown& b) {
   const auto grid = html.open("div", {{"class", "bars"}});
   html.add("span", "the trainer");
-  stackedBar(html, segmentsOf(trainerRows(*b.ratio), 1), "");
+  const std::vector<Row> trainer = trainerRows(*b.ratio);
+  stackedBar(html, segmentsOf(trainer, percentTexts(ratiosOf(trainer))), "");
   if (!b.blame || b.ratio->dataWait < 0.005) return;
   html.add("span", "waits, by cause");
-  std::vector<BarPart> parts = segmentsOf(blameRows(*b.blame), b.ratio->dataWait);
+  const std::vector<Row> blame = blameRows(*b.blame);
+  const int wait = apportioned(ratiosOf(trainer), 100).at(0);
+  std::vector<BarPart> parts = segmentsOf(blame, percentTextsOf(wait, ratiosOf(blame)));
   parts.push_back({Hue::kOther, 1 - b.ratio->dataWait, "", "", true});
   stackedBar(html, parts, "thin");
 }
@@ -69,9 +74,7 @@ void bars(Html& html, const Breakdown& b) {
 void legend(Html& html, const Breakdown& b) {
   const auto list = html.open("ul", {{"class", "legend"}, {"aria-label", "the trainer's time"}});
   const std::vector<Row> rows = trainerRows(*b.ratio);
-  std::vector<double> ratios;
-  for (const Row& row : rows) ratios.push_back(row.ratio);
-  const std::vector<std::string> texts = percentTexts(ratios);
+  const std::vector<std::string> texts = percentTexts(ratiosOf(rows));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!(rows[i].ratio > 0) && rows[i].hue != Hue::kOther) continue;
     const auto item = html.open("li");
@@ -81,6 +84,15 @@ void legend(Html& html, const Breakdown& b) {
     figure(html, std::string("breakdown.ratio.") + rows[i].path, rows[i].ratio, texts[i]);
   }
   html.add("li", {{"class", "quiet"}}, "adds up to 100 %");
+}
+
+// In words what the bars show.
+void blameLine(Html& html, const Breakdown& b) {
+  std::string line;
+  for (const std::string& part : blameParts(b)) line += (line.empty() ? "" : ", ") + part;
+  if (line.empty() && b.hiddenWaitRatio.value_or(0) >= 0.005)
+    line = percentText(*b.hiddenWaitRatio) + " waiting for data, hidden behind device work";
+  if (!line.empty()) html.add("p", {{"class", "quiet"}}, line + ".");
 }
 
 void phaseTable(Html& html, const Analysis& a) {
@@ -171,12 +183,9 @@ void timeSection(Html& html, const Analysis& a) {
                  "for a batch are assigned to the activity of the worker that made it.");
   bars(html, a.breakdown);
   legend(html, a.breakdown);
+  blameLine(html, a.breakdown);
   phaseTable(html, a);
   lineTable(html, a);
-  if (a.breakdown.hiddenWaitRatio.value_or(0) >= 0.005)
-    html.add(
-        "p", {{"class", "note"}},
-        percentText(*a.breakdown.hiddenWaitRatio) + " more waiting was hidden behind device work.");
 }
 
 }  // namespace stallprof

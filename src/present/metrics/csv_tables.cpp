@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdio>
 #include <initializer_list>
+#include <map>
 #include <tuple>
 #include <vector>
 
+#include "analysis/describe/describe.h"
 #include "base/text.h"
 
 namespace stallprof {
@@ -86,22 +88,27 @@ void addKnown(std::string& out, std::int64_t value) {
 
 void writeSteps(const Trace& trace, const TrainerFacts& trainer, ByteStream& out) {
   const Makers makers(trainer);
+  const std::map<std::uint32_t, std::int64_t> epochs = epochNumbers(trainer);
+  const bool sampled = trainer.cpu + trainer.starved > Nanos{};
   const std::string pid = std::to_string(trace.process(trainer.process).pid);
   std::string line;
   for (std::size_t i = 0; i < trainer.steps.size(); ++i) {
     const Step& s = trainer.steps[i];
     line = pid;
     addNumber(line, s.number);
-    addNumber(line, s.epoch);
-    for (const std::int64_t n : {s.batch, std::int64_t{makers.of(s)}, std::int64_t{s.ready}})
+    const auto epoch = epochs.find(s.epoch);
+    for (const std::int64_t n : {epoch == epochs.end() ? -1 : epoch->second, s.batch,
+                                 std::int64_t{makers.of(s)}, std::int64_t{s.ready}})
       addKnown(line, n);
     addNumber(line, i < trainer.warmup ? 1 : 0);
     addNumber(line, s.boundary ? 1 : 0);
-    for (const Nanos time : {s.begin - trace.begin, s.end - s.begin, s.split.compute, s.split.wait,
-                             s.split.load, s.split.sync, s.split.comm, s.split.periodic,
-                             s.split.other, s.blame.extract, s.blame.transform, s.blame.load,
-                             s.blame.startup, s.blame.unknown, s.split.hidden, s.cpu, s.starved})
+    for (const Nanos time :
+         {s.begin - trace.begin, s.end - s.begin, s.split.compute, s.split.wait, s.split.load,
+          s.split.sync, s.split.comm, s.split.periodic, s.split.other, s.blame.extract,
+          s.blame.transform, s.blame.load, s.blame.startup, s.blame.unknown})
       addNumber(line, time.count());
+    addKnown(line, trainer.device.timeline ? s.split.hidden.count() : -1);
+    for (const Nanos time : {s.cpu, s.starved}) addKnown(line, sampled ? time.count() : -1);
     out << line << "\r\n";
   }
 }

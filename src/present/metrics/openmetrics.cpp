@@ -168,6 +168,12 @@ std::string stepCounts(const StepsInfo& s) {
       .text();
 }
 
+std::string lossCounts(const CoverageInfo& coverage) {
+  Family family("coverage_losses", "", "What was lost of the recording, by its cause.");
+  for (const auto& [name, count] : coverage.losses) family.add({{"name", name}}, count);
+  return family.text();
+}
+
 std::string findingMetrics(const std::vector<Finding>& findings) {
   std::vector<const Finding*> items;
   Family gain(
@@ -200,7 +206,7 @@ std::string deviceMetrics(const DeviceInfo& device) {
 
 std::string openMetrics(const Analysis& a) {
   return runInfo(a) + families<RunInfo>("run", {&a.run}) + verdictInfo(a.verdict) +
-         families<Verdict>("verdict", {&a.verdict}) + stepCounts(a.steps) +
+         lossCounts(a.coverage) + families<Verdict>("verdict", {&a.verdict}) + stepCounts(a.steps) +
          families<StepsInfo>("steps", {&a.steps}) +
          families<Breakdown>("breakdown", {&a.breakdown}) +
          families<Resources>("resources", {&a.resources}) + findingMetrics(a.findings) +

@@ -119,6 +119,13 @@ class Layout {
     lane.order = main ? 0 : 1;
   }
 
+  // Steps of the thread are drawn, by the name that PyTorch's profiler gives to its own.
+  bool steps(ThreadId thread) const {
+    return std::any_of(out_.trainers.begin(), out_.trainers.end(), [&](const TrainerFacts& t) {
+      return t.thread == thread && !t.steps.empty();
+    });
+  }
+
   // A step ends where the next fetch begins, and a range around that fetch begins just before: on
   // one lane one of them would be cut to almost nothing.
   bool crossesStep(ThreadId thread, const Interval& range) const {
@@ -140,16 +147,17 @@ class Layout {
     for (std::uint32_t i = 0; i < table.size(); ++i) {
       const SliceRef ref{table[i].at, table[i].end(), i, kind};
       const ThreadId id = table[i].data.thread;
-      const auto steps = drafts_.find(Key{Place::kThread, id.value, 0, 0});
-      if (steps == drafts_.end() || !crossesStep(id, {ref.begin, ref.end})) {
+      if (steps(id) && trace_.text(table[i].data.name).starts_with("ProfilerStep#")) continue;
+      const auto own = drafts_.find(Key{Place::kThread, id.value, 0, 0});
+      if (own == drafts_.end() || !crossesStep(id, {ref.begin, ref.end})) {
         add(id, {}, ref);
         continue;
       }
-      const LaneDraft& own = steps->second;
-      LaneDraft& lane = draft(Key{Place::kAnnotated, id.value, 0, 0}, own.process);
+      const LaneDraft& beside = own->second;
+      LaneDraft& lane = draft(Key{Place::kAnnotated, id.value, 0, 0}, beside.process);
       if (lane.refs.empty()) {
-        lane.lane.name = own.lane.name + " (ranges)";
-        lane.lane.order = own.lane.order;
+        lane.lane.name = beside.lane.name + " (ranges)";
+        lane.lane.order = beside.lane.order;
         lane.lane.tid = nextId_++;
       }
       lane.refs.push_back(ref);

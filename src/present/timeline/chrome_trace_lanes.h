@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analysis/device/device_time.h"
@@ -55,7 +57,7 @@ class BatchFlows {
 // One slice, written out.
 class SliceWriter {
  public:
-  SliceWriter(const Trace& trace, const TimelineLanes& lanes) : trace_(trace), lanes_(lanes) {}
+  SliceWriter(const Trace& trace, const TimelineLanes& lanes);
   void write(const SliceRef& ref, const BatchFlows& flows, TraceSlice& slice) const;
   // Its number among all steps of the run, of which not all may be held; 0 for what is no step.
   [[nodiscard]] std::uint32_t stepOf(const SliceRef& ref) const {
@@ -67,6 +69,7 @@ class SliceWriter {
   void work(const SliceRef& ref, TraceSlice& slice) const;
   const Trace& trace_;
   const TimelineLanes& lanes_;
+  std::vector<std::map<std::uint32_t, std::int64_t>> epochs_;  // of each trainer: epochNumbers()
 };
 
 // Counters of processes, devices and host; at most some thousand points a series unless `full`.

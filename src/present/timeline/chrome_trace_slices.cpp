@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "analysis/describe/describe.h"
 #include "present/timeline/chrome_trace_lanes.h"
 
 namespace stallprof {
@@ -32,7 +33,7 @@ void writeFetch(const Trace& trace, const SliceRef& ref, const BatchFlows& flows
   addKnown(slice, "batch", fetch.batch);
   addKnown(slice, "worker", fetch.worker);
   addKnown(slice, "ready", fetch.ready);
-  addKnown(slice, "epoch", fetch.epoch);
+  addKnown(slice, "iterator", fetch.epoch);
   addKnown(slice, "loader", fetch.loader);
   addKnown(slice, "cpu_ns", fetch.cpu.count());
   if (const std::uint64_t flow = flows.ofFetch(ref.row); flow != 0)
@@ -84,11 +85,18 @@ void writeCall(const Trace& trace, const SliceRef& ref, TraceSlice& slice) {
 
 }  // namespace
 
+SliceWriter::SliceWriter(const Trace& trace, const TimelineLanes& lanes)
+    : trace_(trace), lanes_(lanes) {
+  for (const TrainerFacts& trainer : lanes.trainers) epochs_.push_back(epochNumbers(trainer));
+}
+
 void SliceWriter::step(const SliceRef& ref, TraceSlice& slice) const {
   const Step& step = lanes_.trainers[ref.trainer].steps[ref.row];
   slice.name = "ProfilerStep#" + std::to_string(step.number);
   addKnown(slice, "batch", step.batch);
-  addKnown(slice, "epoch", step.epoch);
+  const auto& epochs = epochs_[ref.trainer];
+  if (const auto epoch = epochs.find(step.epoch); epoch != epochs.end())
+    addKnown(slice, "epoch", epoch->second);
   addKnown(slice, "data_wait_ns", step.split.wait.count());
   addKnown(slice, "load_ns", step.split.load.count());
   addKnown(slice, "compute_ns", step.split.compute.count());
@@ -140,7 +148,7 @@ void SliceWriter::write(const SliceRef& ref, const BatchFlows& flows, TraceSlice
       return work(ref, slice);
     case SliceKind::kIterator:
       slice.name = "iter(loader)";
-      addKnown(slice, "epoch", trace_.iterators[ref.row].data.epoch);
+      addKnown(slice, "iterator", trace_.iterators[ref.row].data.epoch);
       return addKnown(slice, "loader", trace_.iterators[ref.row].data.loader);
     case SliceKind::kOptimizer:
       slice.name = "optimizer step";

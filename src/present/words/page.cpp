@@ -243,9 +243,7 @@ void Page::command(std::string_view label, std::size_t labelColumns, std::string
     rows.back() += word;
     left = trimmed(left.substr(word.size()));
   }
-  const bool wide = std::any_of(rows.begin(), rows.end(),
-                                [&](const std::string& row) { return columnsOf(row) > rest + 2; });
-  if (rows.size() > kMaxCommandLines || wide || safe != text)
+  if (rows.size() > kMaxCommandLines || safe != text)
     return field(label, labelColumns, instead, Tone::kQuiet);
   std::string name = padded(label, labelColumns);
   for (std::size_t i = 0; i < rows.size(); ++i) {

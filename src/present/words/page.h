@@ -33,8 +33,8 @@ inline constexpr std::size_t kMaxFieldLines = 24;
                                             std::size_t lines = kMaxFieldLines);
 
 // A terminal page of a fixed width, written top down. Everything is escaped on its way in, so no
-// text of the job's can move the cursor; no line is wider than the page. Text wraps in its column;
-// only what takes more than `fieldLines` lines is cut.
+// text of the job's can move the cursor; no line is wider than the page, but for a word of a
+// command. Text wraps in its column; only what takes more than `fieldLines` lines is cut.
 class Page {
  public:
   Page(std::size_t width, bool colour, std::size_t fieldLines = kMaxFieldLines)
@@ -52,8 +52,9 @@ class Page {
   void flow(std::string_view label, std::size_t labelColumns, const std::vector<std::string>& parts,
             std::string_view between, Tone labelTone = Tone::kHeading);
 
-  // A shell command that can be copied as it is: folded only between words, with backslashes.
-  // Where it cannot be shown so, `instead` takes its place.
+  // A shell command that can be copied as it is: folded only between words, with backslashes. A
+  // word longer than a line goes on beyond the width, where the terminal wraps it. Where it cannot
+  // be shown so, `instead` takes its place.
   void command(std::string_view label, std::size_t labelColumns, std::string_view text,
                std::string_view instead);
 

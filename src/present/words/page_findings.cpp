@@ -176,18 +176,15 @@ const Finding* sameChangeIn(const std::vector<const Finding*>& shown, const Find
 }
 
 // How the first change is tried, and what it risks.
-void trial(Page& page, const Advice& first, const PresentOptions& options) {
+void trial(Page& page, const Advice& first) {
   if (!first.verifyCommand.empty())
     page.command("   check", kInnerLabel, first.verifyCommand,
-                 "too long to show here: stallprof report " +
-                     quoteShell(options.recording.empty() ? "RECORDING" : options.recording) +
-                     " --format json");
+                 "too long to show here: verify_command of the JSON report");
   if (!first.risk.empty()) page.field("   risk", kInnerLabel, first.risk, Tone::kQuiet);
 }
 
 // `before`: a finding above it on the page that the same change fixes; null: none.
-void unfold(Page& page, const Finding& f, const Finding* before, const PresentOptions& options,
-            const Detail& detail) {
+void unfold(Page& page, const Finding& f, const Finding* before, const Detail& detail) {
   findingHead(page, f);
   std::size_t shown = 0;
   for (const EvidenceItem& item : f.evidence) {
@@ -203,7 +200,7 @@ void unfold(Page& page, const Finding& f, const Finding* before, const PresentOp
     firstAdvice(page, f.advice[0], detail);
   for (std::size_t i = 1; i < std::min(f.advice.size(), detail.advice); ++i)
     otherAdvice(page, f.advice[i]);
-  if (!before && !f.advice.empty()) trial(page, f.advice[0], options);
+  if (!before && !f.advice.empty()) trial(page, f.advice[0]);
   page.blank();
 }
 
@@ -218,7 +215,7 @@ std::string placeText(const SourceLine& line, std::size_t columns) {
   return function + cutLeft(parts.file, columns - columnsOf(function));
 }
 
-void findings(Page& page, const Analysis& a, const PresentOptions& options, const Detail& detail) {
+void findings(Page& page, const Analysis& a, const Detail& detail) {
   const std::vector<FindingRow> rows = findingRows(a);
   bottlenecks(page, rows, tieText(a), detail);
   const FindingRow* largest = largestGain(rows);
@@ -227,7 +224,7 @@ void findings(Page& page, const Analysis& a, const PresentOptions& options, cons
   for (const FindingRow& row : rows) {
     if (row.minor || (&row != largest && places == 0)) continue;
     if (&row != largest) --places;
-    unfold(page, *row.finding, sameChangeIn(unfolded, *row.finding), options, detail);
+    unfold(page, *row.finding, sameChangeIn(unfolded, *row.finding), detail);
     unfolded.push_back(row.finding);
   }
 }

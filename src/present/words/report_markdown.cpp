@@ -58,7 +58,11 @@ void header(std::string& out, const std::vector<std::string>& row) {
 }
 
 void bullets(std::string& out, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) out += "- " + escapeMarkdown(line) + "\n";
+  for (const std::string& line : lines) {
+    // One that is indented is of the same kind as the line before.
+    const std::size_t text = std::min(line.find_first_not_of(' '), line.size());
+    out += (text > 0 ? "  - " : "- ") + escapeMarkdown(line.substr(text)) + "\n";
+  }
 }
 
 void sharesTable(std::string& out, const char* title, const std::vector<ShareRow>& shares) {

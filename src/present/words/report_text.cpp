@@ -234,6 +234,21 @@ void ceilings(Page& page, const Analysis& a, const Detail& detail) {
   }
 }
 
+// Commands that are longer than a line each on lines of its own, the others side by side.
+void more(Page& page, const std::vector<std::string>& commands) {
+  constexpr std::size_t kMore = 6;
+  std::string label = "More";
+  std::vector<std::string> fitting;
+  for (const std::string& command : commands) {
+    if (columnsOf(command) + kMore <= page.width()) {
+      fitting.push_back(command);
+      continue;
+    }
+    page.command(std::exchange(label, {}), kMore, command, command);
+  }
+  page.flow(label, kMore, fitting, "   |   ");
+}
+
 void foot(Page& page, const Analysis& a, const PresentOptions& options, const Detail& detail) {
   trainers(page, a, detail);
   epochs(page, a, detail);
@@ -249,7 +264,7 @@ void foot(Page& page, const Analysis& a, const PresentOptions& options, const De
   page.flow("NOT A PROBLEM", 15, a.notAProblem, " | ");
   page.flow("NOT MEASURED", 15, a.notMeasured, " | ");
   page.blank();
-  page.flow("More", 6, nextCommands(a, options), "   |   ");
+  more(page, nextCommands(a, options));
 }
 
 std::string composed(const Analysis& a, const PresentOptions& options, const Detail& detail,
@@ -263,7 +278,7 @@ std::string composed(const Analysis& a, const PresentOptions& options, const Det
   loopRows(page, a, detail);
   functions(page, a, detail);
   natives(page, a, detail);
-  findings(page, a, options, detail);
+  findings(page, a, detail);
   foot(page, a, options, detail);
   lines = page.lines();
   return page.text();

@@ -148,7 +148,7 @@ std::vector<std::string> headline(const Analysis& a) {
   return parts;
 }
 
-std::vector<std::string> warnings(const Analysis& a) {
+std::vector<std::string> incomplete(const Analysis& a) {
   std::vector<std::string> out;
   if (!a.run.ended)
     out.push_back(
@@ -163,6 +163,11 @@ std::vector<std::string> warnings(const Analysis& a) {
     out.push_back("Damaged recording (" + damage + "): the report covers the rest.");
   if (lost(a, "disk_full") + lost(a, "write_error") != 0)
     out.push_back("The recording has gaps: for some time, writes to its disk failed.");
+  return out;
+}
+
+std::vector<std::string> warnings(const Analysis& a) {
+  std::vector<std::string> out = incomplete(a);
   if (a.run.exitSignal)
     out.push_back("The command was ended by signal " + std::to_string(*a.run.exitSignal) + ".");
   else if (a.run.exitCode.value_or(0) != 0)

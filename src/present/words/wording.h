@@ -36,8 +36,10 @@ struct FindingRow {
 [[nodiscard]] std::string shortPlace(const SourceLine& line);
 
 [[nodiscard]] std::vector<std::string> headline(const Analysis& a);  // tool, command, host, ...
-[[nodiscard]] std::vector<std::string> warnings(const Analysis& a);  // unfinished, damaged, failed,
-// and the caveats
+// What the recording does not hold: its end, damaged and unwritten parts.
+[[nodiscard]] std::vector<std::string> incomplete(const Analysis& a);
+// These, a failed command, and the caveats.
+[[nodiscard]] std::vector<std::string> warnings(const Analysis& a);
 // "1 of 2 cores", and how many there were in the window where that differs; empty: unknown.
 [[nodiscard]] std::string coresText(const Analysis& a);
 // Without steps, what the shares are of: "of the loop at train.py:20", "of the whole run" where

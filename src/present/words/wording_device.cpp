@@ -26,11 +26,17 @@ void addTimes(const DeviceInfo& info, std::vector<DeviceLine>& lines) {
     const DeviceInfo::Device& d = info.devices[i];
     if (!d.time || !d.idle) continue;
     const std::string name = nameOf(i, info.devices.size());
-    const std::vector<std::string> texts = percentTexts(std::array{1 - d.time->idle, d.time->idle});
+    const std::array ratios{1 - d.time->idle, d.time->idle};
+    const std::vector<std::string> texts = percentTexts(ratios);
+    const std::vector<int> wholes = apportioned(ratios, 100);
     const auto line = [&](const char* what, std::size_t which, const std::vector<IdlePart>& parts) {
       DeviceLine out{name + what, {texts[which]}};
-      for (const IdlePart& p : parts)
-        if (p.ratio >= kWorthShowing) out.parts.push_back(p.name + (" " + percentText(p.ratio)));
+      std::vector<double> all;
+      for (const IdlePart& p : parts) all.push_back(p.ratio);
+      const std::vector<std::string> partTexts = percentTextsOf(wholes[which], all);
+      for (std::size_t k = 0; k < parts.size(); ++k)
+        if (parts[k].ratio >= kWorthShowing)
+          out.parts.push_back(parts[k].name + (" " + partTexts[k]));
       lines.push_back(std::move(out));
     };
     line("busy", 0,

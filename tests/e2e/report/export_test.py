@@ -20,6 +20,20 @@ def export(*words):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
 
 
+# Another process that trains beside that of the golden.
+SECOND_RANK = """
+1s process process=5 pid=105 comm="python3"
+1s thread thread=5 process=5 tid=105 name="python3"
+1s framework process=5 name="torch" version="2.1.0" rank=1
+1s loader process=5 loader=2 kind="torch.DataLoader" workers=0 batch_size=32
+1s iterator thread=5 loader=2 epoch=1 duration=15ms cpu=5ms
+repeat 180 every 80ms
+1050ms fetch thread=5 loader=2 epoch=1 duration=60ms cpu=1ms batch=0+1*i
+1112ms optimizer thread=5 duration=4ms optimizer=1
+end
+"""
+
+
 class Export(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -35,7 +49,7 @@ class Export(unittest.TestCase):
         text = os.path.join(cls.dir, "trace.txt")
         with open(os.path.join(GOLDEN, golden, "trace.txt"), encoding="utf-8") as source:
             with open(text, "w", encoding="utf-8") as out:
-                out.write(source.read() + more)
+                out.write(source.read().replace("clean_end\n", more + "clean_end\n"))
         recording = tempfile.mkdtemp(dir=cls.dir) + "/r.stallprof"
         subprocess.run([MAKE, text, recording], check=True)
         return recording
@@ -74,6 +88,34 @@ class Export(unittest.TestCase):
         self.assertEqual(export("-f", "hta", "-o", directory, second).returncode, 0)
         with open(directory + "/rank1.pt.trace.json", encoding="utf-8") as file:
             self.assertEqual(json.load(file)["distributedInfo"]["rank"], 1)
+
+    def test_hta_needs_steps_and_writes_no_rank_where_another_is_there(self):
+        self.refused(1, "no training steps", "-f", "hta", "-o", self.path("stepless"),
+                     self.make("native_program"))
+        self.assertFalse(os.path.exists(self.path("stepless")))
+        ranks = self.make("too_few_workers", SECOND_RANK)
+        first = self.path("ranks")
+        self.assertEqual(export("-f", "hta", "-o", first, ranks).returncode, 0)
+        self.assertEqual(len(os.listdir(first)), 2)
+        second = self.path("second")
+        os.makedirs(second)
+        shutil.copy(os.path.join(first, sorted(os.listdir(first))[-1]), second)
+        self.refused(1, "exists", "-f", "hta", "-o", second, ranks)
+        self.assertEqual(len(os.listdir(second)), 1)
+
+    def test_what_a_recording_lacks_is_said_beside_its_exports(self):
+        recording = self.make("slow_op")
+        segment = os.path.join(recording, sorted(n for n in os.listdir(recording) if n.endswith(".seg"))[0])
+        with open(segment, "r+b") as file:
+            file.seek(os.path.getsize(segment) // 2)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 0x10]))
+        for form in ("chrome", "csv", "openmetrics", "folded"):
+            done = export("-f", form, "-o", self.path("damaged." + form), recording)
+            # All stacks were in the damaged part.
+            self.assertEqual(done.returncode, 1 if form == "folded" else 0, done.stderr)
+            self.assertIn(b"Damaged recording", done.stderr)
 
     def test_no_trace_beside_what_is_none(self):
         os.makedirs(self.path("mixed"))

@@ -92,6 +92,11 @@ TEST_CASE("parts of a whole add up as printed") {
       for (std::size_t i = 0; i < parts.size(); ++i)
         CHECK(std::abs(shares[i] - parts[i] * units) < 1);
     }
+  // In whatever order.
+  CHECK(percentTexts(std::vector<double>{0.975, 0.015, 0.01}) ==
+        std::vector<std::string>{"98 %", "1 %", "1 %"});
+  CHECK(percentTexts(std::vector<double>{0.015, 0.975, 0.01}) ==
+        std::vector<std::string>{"1 %", "98 %", "1 %"});
   CHECK(percentTexts(std::vector<double>{0.998, 0.002, 0}) ==
         std::vector<std::string>{"100 %", "<1 %", "0 %"});
   CHECK(tenthTexts(std::vector<double>{0.7182, 0.2818}) ==

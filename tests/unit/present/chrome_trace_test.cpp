@@ -58,6 +58,17 @@ TEST_CASE("each step is named as trace tools expect, and each batch's arrow has 
   CHECK(count(drawn.text, "\"ph\":\"s\"") == count(drawn.text, "\"ph\":\"f\""));
 }
 
+TEST_CASE("steps have the report's epochs, and those of a profiler are not drawn beside them") {
+  const std::string golden = goldenText("too_few_workers");
+  const Drawn plain = drawChrome(sampleOf(golden));
+  CHECK(count(plain.text, "\"epoch\":0") == plain.written.summary.steps);
+  const Drawn both =
+      drawChrome(sampleOf(replaced(golden, "1050ms fetch thread=1",
+                                   "1060ms range thread=1 duration=10ms name=\"ProfilerStep#1\"\n"
+                                   "1050ms fetch thread=1")));
+  CHECK(count(both.text, "\"name\":\"ProfilerStep#") == plain.written.summary.steps);
+}
+
 // A range of the program around each fetch: it begins just before the step does that the fetch
 // begins, and of the first step earlier than all steps.
 std::string rangesAroundFetches(const std::string& golden) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "present/metrics/csv_tables.h"
 
+#include <set>
+
 #include "tests/unit/present/export_sample.h"
 #include "tests/unit/present/sample_analysis.h"
 
@@ -79,6 +81,28 @@ TEST_CASE("what is not known is an empty cell, and a run without steps only a he
   CHECK(rows[1][column(rows, "worker")].empty());
   CHECK(rows[1][column(rows, "ready")].empty());
   CHECK(parse(stepsCsv(traceOf(goldenText("no_training")))).size() == 1);
+}
+
+TEST_CASE("epochs of the table are numbered as those of the report") {
+  const Trace trace = traceOf(goldenText("evaluation"));
+  std::set<std::int64_t> reported;
+  for (const EpochInfo& epoch : analyzeWithFacts(trace).analysis.epochs)
+    reported.insert(epoch.index);
+  const auto rows = parse(stepsCsv(trace));
+  std::set<std::int64_t> written;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    written.insert(std::stoll(rows[i][column(rows, "epoch")]));
+  CHECK(written == reported);
+  CHECK(written.size() > 1);
+}
+
+TEST_CASE("CPU of a thread that nobody sampled, and waits behind no traced device, are not known") {
+  const std::string unsampled =
+      replaced(goldenText("no_loader"), " run=49ms samples=5 wait=running", "");
+  const auto rows = parse(stepsCsv(traceOf(unsampled)));
+  REQUIRE(rows.size() > 20);
+  for (const char* name : {"hidden_wait_ns", "cpu_ns", "starved_ns"})
+    CHECK(rows[20][column(rows, name)].empty());
 }
 
 TEST_CASE("a failed write is reported") {

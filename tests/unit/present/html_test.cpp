@@ -2,6 +2,7 @@
 #include "present/html/html_parts.h"
 #include "present/html/report_html.h"
 #include "present/words/report_markdown.h"
+#include "present/words/wording.h"
 #include "tests/catch.h"
 #include "tests/unit/present/sample_analysis.h"
 
@@ -90,6 +91,14 @@ TEST_CASE("a page has no script, and its findings are the analysis's, in order")
   CHECK(contains(page, "data-path=\"steps.time_ns.p50\" data-value=\"408000000\">408 ms<"));
   CHECK(
       contains(page, "<span class=\"add\">+ DataLoader(ds, batch_size=64, num_workers=6)</span>"));
+}
+
+TEST_CASE("a page says what was waited for in the words of the text report, beside its bars") {
+  const Analysis a = samples::inputBound();
+  std::string line;
+  for (const std::string& part : blameParts(a.breakdown)) line += (line.empty() ? "" : ", ") + part;
+  REQUIRE_FALSE(line.empty());
+  CHECK(contains(reportHtml(a, {}), line));
 }
 
 TEST_CASE("each step is drawn with what it is and what its time went to") {

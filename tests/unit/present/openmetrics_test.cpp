@@ -146,6 +146,12 @@ TEST_CASE("the report's numbers are gauges in base units, named as its fields") 
   is("stallprof_verdict_info{bound_by=\"transform\",healthy=\"false\",confidence=\"high\"}", 1);
 }
 
+TEST_CASE("what was lost of the recording is counted by its cause") {
+  Analysis a = samples::inputBound();
+  a.coverage.losses = {{"frame_damaged", 3}};
+  CHECK(contains(openMetrics(a), "stallprof_coverage_losses{name=\"frame_damaged\"} 3\n"));
+}
+
 TEST_CASE("what was not measured is left out") {
   const std::map<std::string, double> samples = Grammar(openMetrics(nothing())).samples;
   for (const auto& [name, value] : samples) {

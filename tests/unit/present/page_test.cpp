@@ -68,9 +68,18 @@ TEST_CASE("a shell command stays a shell command however it is folded") {
         "        'my  train.py' --batch-size 64\n");
 }
 
+TEST_CASE("a word of a command that fits in no line is not broken: it can be copied") {
+  Page page(40, false);
+  const std::string path(100, 'x');
+  page.command("check", 8, "python " + path + " --lr 1", "");
+  CHECK(page.text() == "check   python \\\n        " + path + " \\\n        --lr 1\n");
+}
+
 TEST_CASE("a command that cannot be shown whole is replaced, never cut") {
   Page page(40, false);
-  page.command("check", 8, "python " + std::string(100, 'x'), "too long");
+  std::string words = "python";
+  for (int i = 0; i < 7; ++i) words += " " + std::string(20, 'x');
+  page.command("check", 8, words, "too long");
   CHECK(page.text() == "check   too long\n");
 }
 

@@ -159,6 +159,16 @@ TEST_CASE("nothing from the job acts upon a terminal, an editor or a parser") {
   checkClean(reportJson(a), true);
 }
 
+TEST_CASE("a second function of a phase is an item of it in Markdown, not a block of code") {
+  Analysis a = samples::inputBound();
+  samples::addLongFunctions(a);
+  const std::string text = reportMarkdown(a, wide(100));
+  const std::size_t from = text.find("# Functions"), to = text.find("\n#", from + 1);
+  REQUIRE(from != std::string::npos);
+  CHECK(contains(text.substr(from, to - from), "\n  - "));
+  CHECK_FALSE(contains(text.substr(from, to - from), "-   "));
+}
+
 TEST_CASE("a bar in a name of native code ends no cell of a Markdown table") {
   Analysis a = samples::inputBound();
   a.native.emplace().functions.resize(1);
