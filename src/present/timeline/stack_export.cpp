@@ -11,7 +11,8 @@
 #include "analysis/describe/stack_table.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/facts/stack_samples.h"
-#include "analysis/steps/own_phases.h"
+#include "analysis/steps/loops/inferred_steps.h"
+#include "analysis/steps/loops/thread_phases.h"
 #include "analysis/steps/training_thread.h"
 #include "base/text.h"
 #include "classify/frames.h"
@@ -166,6 +167,8 @@ struct SampledTime {
 SampledTime sampledTime(const Trace& trace, const Roles& roles, const StackLabels& labels,
                         StackGroup by, bool blocked) {
   SampledTime time;
+  const bool stepless =
+      roles.trainers.empty() && inferSteps(trace, labels, roles).iterations.empty();
   const ThreadId alone = roles.trainers.empty() ? trainingThread(trace, labels) : ThreadId();
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
     const ThreadLife& thread = trace.threads[i];
@@ -174,15 +177,14 @@ SampledTime sampledTime(const Trace& trace, const Roles& roles, const StackLabel
     // what the user's own functions are for.
     const ThreadId id{static_cast<std::uint32_t>(i + 1)};
     const bool trains = id == alone || roles.of(id) == Role::kTrainer;
-    const OwnPhases own = by == StackGroup::kPhase && trains
-                              ? OwnPhases(trace, labels, thread, trace.begin, endOf(trace))
-                              : OwnPhases();
+    const ThreadPhases phases =
+        by == StackGroup::kPhase && trains
+            ? ThreadPhases(trace, labels, thread, {trace.begin, endOf(trace)}, stepless)
+            : ThreadPhases(labels, side);
     const std::string group = groupOf(trace, roles, thread, by);
     const auto groupHere = [&](const Sample& sample) -> std::string {
       if (by != StackGroup::kPhase) return group;
-      const StackLabel label = labels.of(sample.stack->stack, side);
-      const SampleLabel what = StackLabels::sample(label, sample.wait, sample.stack->gc);
-      return std::string(nameOf(own.claim(sample.stack->stack, label, what).value_or(what).phase));
+      return std::string(nameOf(phases.of(*sample.stack, sample.wait)));
     };
     time.frameless.push_back(thread.stacks.empty() ? timeOnCpu(thread) : Nanos{});
     eachSample(trace, thread, trace.begin, endOf(trace), [&](const Sample& sample) {
@@ -216,8 +218,10 @@ std::vector<WeighedStack> weighStacks(const Trace& trace, const Roles& roles,
       const auto& [stack, leaf] = place;
       const SampleLabel label = StackLabels::sample(
           labels.of(stack, sideOf(roles.of(thread.process))), Wait::kRunning, false);
-      const std::string group = by == StackGroup::kPhase ? std::string(nameOf(label.phase))
-                                                         : groupOf(trace, roles, thread, by);
+      // Of a program without an interpreter the report judges loops, not samples.
+      const bool phased = by == StackGroup::kPhase && !trace.stacks.empty();
+      const std::string group =
+          phased ? std::string(nameOf(label.phase)) : groupOf(trace, roles, thread, by);
       std::vector<std::string> frames = frameNames(trace, stack);
       if (!frames.empty()) frames.emplace_back("(native threads)");
       frames.push_back(leaf);

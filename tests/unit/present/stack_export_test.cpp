@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "present/timeline/stack_export.h"
 
+#include "analysis/analyze.h"
+#include "present/html/picture/picture.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/text_trace.h"
 
@@ -41,8 +43,36 @@ std::string foldedStacksOf(const std::string& text, StackGroup by = StackGroup::
 TEST_CASE("folded stacks are grouped by phase, lines of one function together, sleep left out") {
   const Trace trace = sample();
   CHECK(foldedStacks(weigh(trace, StackGroup::kPhase, false)) ==
-        "compute;train.py:main;a,b\"c.py:<lambda> 20000\n"
+        "other;train.py:main;a,b\"c.py:<lambda> 20000\n"
         "transform;train.py:main;PIL/Image.py:Image.resize 35000\n");
+}
+
+TEST_CASE("what a program without known steps computes is other there where the report has it so") {
+  const std::string text =
+      "0 process process=1 pid=100 comm=\"python3\"\n0 thread thread=1 process=1 tid=100\n"
+      "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
+      "0 stack stack=2 caller=1 file=\"train.py\" function=\"update\" line=5\n"
+      "repeat 200 every 50ms\n"
+      "0 slice thread=1 duration=50ms run=50ms samples=5 wait=running\n"
+      "10ms stack_slice thread=1 duration=40ms stack=2 samples=5\nend\n";
+  const Trace trace = traceOf(text);
+  const Analysis a = analyze(trace);
+  REQUIRE(a.breakdown.phase);
+  CHECK(a.breakdown.phase->other > 0.9);
+  const std::string folded = foldedStacksOf(text, StackGroup::kPhase);
+  CHECK(folded.starts_with("other;train.py:main;train.py:update "));
+  const Analyzed analyzed = analyzeWithFacts(trace);
+  const std::vector<Flame> flames = drawFlames(trace, analyzed, RuleTable::builtIn());
+  REQUIRE(flames.size() == 1);
+  for (const auto& frame : flames[0].frames) CHECK(frame.hue == Hue::kOther);
+}
+
+TEST_CASE("a program without an interpreter has no phases of single samples") {
+  CHECK(foldedStacksOf(
+            "0 process process=1 pid=100 comm=\"solver\"\n"
+            "0 thread thread=1 process=1 tid=100\n"
+            "0 native thread=1 duration=1s file=\"/lib/libgomp.so.1\" offset=64 samples=99\n",
+            StackGroup::kPhase) == "libgomp.so.1 1000000\n");
 }
 
 TEST_CASE("without known steps the loop's own lines have the phases that the report gives them") {

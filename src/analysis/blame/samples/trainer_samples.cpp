@@ -25,11 +25,6 @@ bool mayWait(const StackLabel& label, const Sample& sample, Phase phase) {
   return phase == Phase::kLoad || (sample.wait != Wait::kRunning && !label.rule);
 }
 
-// No rule says more of it than that it works: the line of the loop that it is called from does.
-bool isVague(const StackLabel& label, const SampleLabel& what) {
-  return what.overhead == OverheadKind::kNone && (!label.rule || label.rule->work);
-}
-
 }  // namespace
 
 // Where in the thread's time a sample fell.
@@ -110,14 +105,16 @@ void TrainerSamples::labelOwnCode(const StackLabel& label, const Place& place, c
     what = *own;
     return;
   }
-  const bool data = ofDataLine(label, sample, what);
+  const StackId stack = sample.stack->stack;
+  const bool data = lines_.makesData(stack, label, what);
   if (place.open() && releases_ && releases_->take(sample)) {
     what = {Phase::kLoad, OverheadKind::kNone, kOwnRelease};
     facts_.releasing += seconds(sample.weight);
   }
   if (data)
     what = {Phase::kTransform, OverheadKind::kNone, kOwnData};
-  else if (ofUnknownLine(label, sample, what))
+  else if (lines_.isUnknown(stack, sample.wait != Wait::kRunning, label, what,
+                            stepless_ && !lines_.known() && !own_.yieldsToOperators()))
     what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
 }
 
@@ -254,25 +251,6 @@ void TrainerSamples::end() {
 bool TrainerSamples::computes(const StackLabel& label, const Sample& sample) const {
   return (label.rule && namesModel(*label.rule)) ||
          lines_.of(sample.stack->stack) == LoopLines::Is::kCompute;
-}
-
-bool TrainerSamples::ofDataLine(const StackLabel& label, const Sample& sample,
-                                const SampleLabel& what) const {
-  return lines_.of(sample.stack->stack) == LoopLines::Is::kData && isVague(label, what) &&
-         (what.phase == Phase::kCompute || what.phase == Phase::kUnknown);
-}
-
-// Neither a rule nor its line says what it is for, nor a step around it; where no line is known to
-// compute, arrays may be a model's or its data. Waiting behind the model's first call may be for
-// its result.
-bool TrainerSamples::ofUnknownLine(const StackLabel& label, const Sample& sample,
-                                   const SampleLabel& what) const {
-  const StackId stack = sample.stack->stack;
-  const bool nowhere = stepless_ && !lines_.known() && !own_.yieldsToOperators();
-  const bool unnamed = !label.rule || (nowhere && label.rule->arrays);
-  return (lines_.known() || nowhere) && unnamed && what.phase == Phase::kCompute &&
-         lines_.of(stack) != LoopLines::Is::kCompute &&
-         !lines_.awaitsModel(stack, sample.wait != Wait::kRunning);
 }
 
 }  // namespace stallprof

@@ -52,10 +52,6 @@ class TrainerSamples {
   void countLine(Phase phase, const Sample& sample);
   void countStep(const StackLabel& label, const Sample& sample, Phase phase);
   [[nodiscard]] bool computes(const StackLabel& label, const Sample& sample) const;
-  [[nodiscard]] bool ofDataLine(const StackLabel& label, const Sample& sample,
-                                const SampleLabel& what) const;
-  [[nodiscard]] bool ofUnknownLine(const StackLabel& label, const Sample& sample,
-                                   const SampleLabel& what) const;
 
   const Trace& trace_;
   const StackLabels& labels_;

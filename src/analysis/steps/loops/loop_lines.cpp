@@ -171,4 +171,17 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
   }
 }
 
+bool LoopLines::makesData(StackId stack, const StackLabel& label, const SampleLabel& what) const {
+  const bool vague = what.overhead == OverheadKind::kNone && (!label.rule || label.rule->work);
+  return of(stack) == Is::kData && vague &&
+         (what.phase == Phase::kCompute || what.phase == Phase::kUnknown);
+}
+
+bool LoopLines::isUnknown(StackId stack, bool blocked, const StackLabel& label,
+                          const SampleLabel& what, bool nowhere) const {
+  const bool unnamed = !label.rule || (nowhere && label.rule->arrays);
+  return (known_ || nowhere) && unnamed && what.phase == Phase::kCompute &&
+         of(stack) != Is::kCompute && !awaitsModel(stack, blocked);
+}
+
 }  // namespace stallprof

@@ -57,6 +57,15 @@ class LoopLines {
     return line.behind && (blocked || line.waits);
   }
 
+  // Of a sample there by a label that no known rule gave more than "works": its line makes data.
+  [[nodiscard]] bool makesData(StackId stack, const StackLabel& label,
+                               const SampleLabel& what) const;
+  // Neither a rule nor its line says what it is for. `nowhere`: no line is known to compute in a
+  // program without steps, where arrays may be a model's or its data. Waiting behind the model's
+  // first call may be for its result.
+  [[nodiscard]] bool isUnknown(StackId stack, bool blocked, const StackLabel& label,
+                               const SampleLabel& what, bool nowhere) const;
+
  private:
   struct Line {
     std::uint32_t number = 0;  // 0: not in the loop

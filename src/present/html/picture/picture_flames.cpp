@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "analysis/steps/loops/thread_phases.h"
 #include "classify/frames.h"
 #include "classify/stack_labels.h"
 #include "present/html/picture/picture.h"
@@ -108,12 +109,15 @@ std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
                               const RuleTable& rules) {
   if (trace.stacks.empty()) return {};
   const StackLabels labels(trace, rules);
+  const bool stepless = analyzed.analysis.steps.count == 0;
   std::array<Tree, 2> trees{Tree(trace), Tree(trace)};
   for (const ThreadLife& thread : trace.threads) {
     const bool trainer = thread.id == analyzed.trainer.thread;
     const bool worker = analyzed.roles.of(thread.process) == Role::kWorker;
     if (!trainer && !worker) continue;
-    const Side side = trainer ? Side::kTrainer : Side::kProducer;
+    const ThreadPhases phases =
+        trainer ? ThreadPhases(trace, labels, thread, analyzed.trainer.windowInterval(), stepless)
+                : ThreadPhases(labels, Side::kProducer);
     // A worker's own thread is drawn whatever it does; its others (queue feeder, resource
     // sharer, idle pools) sleep most of the time and would hide it.
     const bool own = trainer || thread.tid == trace.process(thread.process).pid;
@@ -121,9 +125,8 @@ std::vector<Flame> drawFlames(const Trace& trace, const Analyzed& analyzed,
       if (!own && asleep(thread, slice)) continue;
       if (slice.at >= analyzed.trainer.windowEnd || slice.end() <= analyzed.trainer.windowBegin)
         continue;
-      const StackLabel label = labels.of(slice.data.stack, side);
       trees[trainer ? 0 : 1].count(slice.data.stack, slice.data.samples,
-                                   StackLabels::sample(label, Wait::kRunning, slice.data.gc).phase);
+                                   phases.of(slice.data, Wait::kRunning));
     }
   }
   std::vector<Flame> flames;
