@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/text.h"
+
 namespace stallprof {
 
 void Fd::reset(int fd) {
@@ -70,16 +72,16 @@ std::string_view preadSmall(int fd, std::span<char> buffer) {
 namespace {
 
 Result<std::string> readOpened(const Fd& file, const std::string& path, std::size_t limit) {
-  if (!file.valid()) return ioError("opening '" + path + "'", errno);
+  if (!file.valid()) return ioError("opening " + inQuotes(path), errno);
   std::string text;
   char chunk[16384];
   for (;;) {
     const ssize_t n = ::read(file.get(), chunk, sizeof chunk);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ioError("reading '" + path + "'", errno);
+    if (n < 0) return ioError("reading " + inQuotes(path), errno);
     if (n == 0) return text;
     if (text.size() + static_cast<std::size_t>(n) > limit)
-      return Error{Error::Kind::kDamaged, "'" + path + "' is larger than expected"};
+      return Error{Error::Kind::kDamaged, inQuotes(path) + " is larger than expected"};
     text.append(chunk, static_cast<std::size_t>(n));
   }
 }

@@ -63,7 +63,8 @@ Status writeOutput(const std::string& file, std::string_view content) {
 }
 
 Status writeOutputBy(const std::string& file, const Produce& produce) {
-  if (file.empty() || file == "-") {
+  // By its name standard output is a symbolic link to what it was redirected to.
+  if (file.empty() || file == "-" || file == "/dev/stdout") {
     if (produceTo(STDOUT_FILENO, produce)) return Done{};
     return failed("standard output", errno);
   }

@@ -148,7 +148,9 @@ void caption(Html& html, const Strip& strip) {
   std::string text;
   if (strip.bars.size() < strip.steps)
     text += "Each bar is the median step of " +
-            plural((strip.steps + strip.bars.size() - 1) / strip.bars.size(), "neighbouring step") +
+            (strip.joined > 0 ? "neighbouring steps"
+                              : plural((strip.steps + strip.bars.size() - 1) / strip.bars.size(),
+                                       "neighbouring step")) +
             "; the thin line runs from the shortest to the longest of them. ";
   if (strip.joined > 0)
     text += "Of " + plural(strip.steps, "step") + " " +

@@ -2,6 +2,8 @@
 #include "present/words/page.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/text.h"
 
@@ -30,9 +32,22 @@ Rune firstRune(std::string_view s) {
   return {code, bytes};
 }
 
+// Unicode's wide characters among the narrow symbols (East_Asian_Width=W below U+2C00).
+constexpr std::pair<char32_t, char32_t> kWideSymbols[] = {
+    {0x231A, 0x231B}, {0x23E9, 0x23EC}, {0x23F0, 0x23F0}, {0x23F3, 0x23F3}, {0x25FD, 0x25FE},
+    {0x2614, 0x2615}, {0x2648, 0x2653}, {0x267F, 0x267F}, {0x2693, 0x2693}, {0x26A1, 0x26A1},
+    {0x26AA, 0x26AB}, {0x26BD, 0x26BE}, {0x26C4, 0x26C5}, {0x26CE, 0x26CE}, {0x26D4, 0x26D4},
+    {0x26EA, 0x26EA}, {0x26F2, 0x26F3}, {0x26F5, 0x26F5}, {0x26FA, 0x26FA}, {0x26FD, 0x26FD},
+    {0x2705, 0x2705}, {0x270A, 0x270B}, {0x2728, 0x2728}, {0x274C, 0x274C}, {0x274E, 0x274E},
+    {0x2753, 0x2755}, {0x2757, 0x2757}, {0x2795, 0x2797}, {0x27B0, 0x27B0}, {0x27BF, 0x27BF},
+    {0x2B1B, 0x2B1C}, {0x2B50, 0x2B50}, {0x2B55, 0x2B55}};
+
 // Unicode's East Asian wide blocks and emoji, coarsely; combining marks of Latin scripts.
 std::size_t widthOf(char32_t c) {
   if (c >= 0x300 && c <= 0x36F) return 0;
+  if (std::any_of(std::begin(kWideSymbols), std::end(kWideSymbols),
+                  [&](const auto& range) { return range.first <= c && c <= range.second; }))
+    return 2;
   const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
                     (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
                     (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||

@@ -10,6 +10,8 @@ TEST_CASE("columns are counted by characters, wide ones twice, combining ones no
   CHECK(columnsOf("na\xc3\xafve") == 5);
   CHECK(columnsOf("\xe6\x95\xb0\xe6\x8d\xae") == 4);
   CHECK(columnsOf("e\xcc\x81") == 1);
+  CHECK(columnsOf("\xe2\x9a\xa1\xe2\x9c\x85") == 4);  // emoji among the symbols
+  CHECK(columnsOf("\xe2\x9c\x93") == 1);
 }
 
 TEST_CASE("cutting says so and never splits a character") {

@@ -109,6 +109,11 @@ TEST_CASE("the median is that of steps.time_ns: steps at a boundary are drawn an
   CHECK(plainSteps(facts).size() == 7);
 }
 
+TEST_CASE("the chart's median is the report's, where that is of steps of several batches") {
+  const TrainerFacts facts = stepsOf({40, 40, 40, 130, 40, 40, 40, 130}, 0);
+  CHECK(drawStrip(facts, Nanos(62'500'000)).median == Nanos(62'500'000));
+}
+
 TEST_CASE("no steps draw nothing") {
   const Picture picture = draw(Trace{}, Analyzed{}, RuleTable::builtIn());
   CHECK(picture.strip.bars.empty());

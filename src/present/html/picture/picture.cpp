@@ -85,7 +85,8 @@ void drawFiles(const Trace& trace, Picture& picture) {
 Picture draw(const Trace& trace, const Analyzed& analyzed, const RuleTable& rules) {
   Picture picture;
   const TrainerFacts& trainer = analyzed.trainer;
-  picture.strip = drawStrip(trainer);
+  const Maybe<StepTimes>& times = analyzed.analysis.steps.time;
+  picture.strip = drawStrip(trainer, times ? Maybe<Nanos>(times->p50) : std::nullopt);
   if (trainer.windowSteps() > 0) {
     const auto [median, worst] = medianAndWorst(trainer);
     picture.median = drawStep(trace, trainer, median);

@@ -147,7 +147,9 @@ struct Picture {
 // Those of the window that are neither the first or last of an epoch nor hold a checkpoint or the
 // like, as for steps.time_ns; all of the window where there is no such step.
 [[nodiscard]] std::vector<std::size_t> plainSteps(const TrainerFacts& trainer);
-[[nodiscard]] Strip drawStrip(const TrainerFacts& trainer);
+// `median`: the report's, where it has one: of steps that are several batches it is another than
+// that of single batches.
+[[nodiscard]] Strip drawStrip(const TrainerFacts& trainer, Maybe<Nanos> median = {});
 [[nodiscard]] StepView drawStep(const Trace& trace, const TrainerFacts& trainer, std::size_t index);
 void drawPanels(const Trace& trace, const Analyzed& analyzed, Picture& picture);
 // Of the job's devices together; of all that were seen where nothing says which those are.

@@ -80,7 +80,7 @@ std::vector<std::size_t> plainSteps(const TrainerFacts& trainer) {
   return plain.empty() ? all : plain;
 }
 
-Strip drawStrip(const TrainerFacts& trainer) {
+Strip drawStrip(const TrainerFacts& trainer, Maybe<Nanos> known) {
   Strip strip;
   const std::vector<Step>& steps = trainer.steps;
   strip.steps = trainer.stepCount();
@@ -101,7 +101,9 @@ Strip drawStrip(const TrainerFacts& trainer) {
   std::vector<double> plain;
   for (const std::size_t i : plainSteps(trainer))
     plain.push_back(static_cast<double>(steps[i].length().count()));
-  strip.median = plain.empty() ? sorted.back() : Nanos(std::llround(median(std::move(plain))));
+  strip.median = known           ? *known
+                 : plain.empty() ? sorted.back()
+                                 : Nanos(std::llround(median(std::move(plain))));
   // One checkpoint of a minute must not flatten all else: what is above the axis is counted.
   strip.top = std::max({at(0.95) / 4 * 5, strip.median * 2, Nanos(1)});
   Nanos longest{};
