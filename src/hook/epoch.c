@@ -92,6 +92,10 @@ static int64_t readyOf(Epoch* self, PyObject* dictionary) {
 
 /* ---- next() ----------------------------------------------------------------------------- */
 
+/* Reading a CPU clock makes the kernel count the time slice, and take the CPU where that has ended:
+   on full CPUs a thread loses it there more often than elsewhere. So the clocks of CPU are read
+   before those of time, at both ends: then the time without a CPU is of what used up the slice. */
+
 static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   (void)owner;
   (void)kwargs;
@@ -109,8 +113,8 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
     self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
-  self->at = clockNs(CLOCK_MONOTONIC);
   self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  self->at = clockNs(CLOCK_MONOTONIC);
   return (PyObject*)self;
 }
 
@@ -125,11 +129,11 @@ static long long takeOwner(Epoch* self, long long batch) {
   return worker;
 }
 
-/* The process's CPU since the call began; -1: not read. */
-static int64_t processCpu(Epoch* self, uint64_t duration, uint64_t cpu) {
+/* The process's CPU since the call began, which it had `at` its end; -1: not read. */
+static int64_t processCpu(Epoch* self, uint64_t at, uint64_t duration, uint64_t cpu) {
   int64_t used = -1;
   if (self->process) {
-    used = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
+    used = (int64_t)(at - self->process);
     const int alone = used - (int64_t)cpu <= (int64_t)(cpu / 8) + kNothingNs;
     self->alone = alone ? self->alone + 1 : 0;
     self->unread = 0;
@@ -139,15 +143,17 @@ static int64_t processCpu(Epoch* self, uint64_t duration, uint64_t cpu) {
 }
 
 static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
-  const uint64_t end = clockNs(CLOCK_MONOTONIC), endCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
   Epoch* self = (Epoch*)token;
+  const uint64_t endCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+  const uint64_t endProcess = self->process ? clockNs(CLOCK_PROCESS_CPUTIME_ID) : 0;
+  const uint64_t end = clockNs(CLOCK_MONOTONIC);
   const uint64_t duration = end - self->at, cpu = endCpu - self->cpu;
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   int succeeded = result != NULL;
   long long batch = -1, worker = -1;
   int64_t process = -1, bytes = -1;
   if (!self->countFree) {
-    process = processCpu(self, duration, cpu);
+    process = processCpu(self, endProcess, duration, cpu);
     if (succeeded) {
       batch = integer(dictionary, kYielded) - 1;
       if (self->process) bytes = batchBytes(result);
