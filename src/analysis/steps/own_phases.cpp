@@ -328,7 +328,8 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     turns.sample(sample.at, stack, labels.of(stack, Side::kTrainer).rule);
   });
   turns.end();
-  PhaseFinder finder(trace, labels, thread.id, turns.fetched());
+  fetched_ = turns.fetched();
+  PhaseFinder finder(trace, labels, thread.id, fetched_);
   NativeClasses classes(trace);
   eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
     OwnSamples alone;
@@ -353,6 +354,7 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
                       : finder.doesMuch(&OwnSamples::writes, frame) ? Is::kWriting
                       : finder.doesMuch(&OwnSamples::logs, frame)   ? Is::kLogging
                       : finder.isEnvironment(frame)                 ? Is::kPlays
+                      : follows && fetched_                         ? Is::kAfterUpdate
                       : finder.makesData(frame)                     ? Is::kData
                       : finder.pauses(frame)                        ? Is::kPause
                       : follows                                     ? Is::kAfterUpdate
@@ -382,6 +384,8 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
     return SampleLabel{Phase::kPeriodic, OverheadKind::kPause, kOwnPause};
   if (is == Is::kPlays && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kEnvironment};
+  if (is == Is::kAfterUpdate && fetched_ && sample.phase == Phase::kExtract && label.update.none())
+    return SampleLabel{Phase::kOther, OverheadKind::kNone, kUnknownLine};
   const bool extra = sample.phase == Phase::kCompute && sample.overhead == OverheadKind::kNone;
   if (is == Is::kAfterUpdate && extra && label.update.none())
     return SampleLabel{Phase::kCompute, OverheadKind::kAfterUpdate, kOwnAfterUpdate};

@@ -56,7 +56,8 @@ namespace stallprof {
 //
 // Following the update: lines of a function in which an optimizer steps, below the last line that
 // does or that runs backward, with all that they call. It stays compute: nothing but its place says
-// that the next step does not wait for it.
+// that the next step does not wait for it. What they read or wait for from a network, where a
+// loader is known, is no data of it: a tracker, another rank, a lock; what for is not known.
 class OwnPhases {
  public:
   OwnPhases() = default;
@@ -82,7 +83,7 @@ class OwnPhases {
     kPause,
     kAfterUpdate
   };
-  bool yieldsToOperators_ = false;
+  bool yieldsToOperators_ = false, fetched_ = false;
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's
 };
 

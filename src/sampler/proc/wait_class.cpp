@@ -59,7 +59,7 @@ constexpr Row kCalls[] = {
     CALL(unlinkat, kFileSync),
     CALL(mkdirat, kFileMeta),
     CALL(lseek, kFileMeta),
-    CALL(flock, kFileMeta),
+    CALL(flock, kFutex),
     CALL(execve, kFileMeta),
     CALL(fsync, kFileSync),
     CALL(fdatasync, kFileSync),

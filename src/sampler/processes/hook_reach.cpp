@@ -133,6 +133,7 @@ std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
   if (from.empty() || ours ||
       ::access((root + directory_ + "/sitecustomize.py").c_str(), F_OK) == 0 || errno != ENOENT)
     return {};
+  if (readLink(root) != from) return {};  // it ended meanwhile
   return "has another root, as in a container, in which stallprof is not: it loads no hook";
 }
 

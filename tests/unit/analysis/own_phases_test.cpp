@@ -608,6 +608,33 @@ TEST_CASE("compute at lines below the optimizer's step is said to follow the upd
   CHECK_FALSE(test::find(withMetricsAt(41, work, false), "compute.after_update"));
 }
 
+TEST_CASE(
+    "what is waited for from a network below the update is no data of a loader that is known") {
+  const std::string frames =
+      "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n"
+      "0 stack stack=21 file=\"train.py\" function=\"loop\" line=38\n"
+      "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/_tensor.py\" "
+      "function=\"Tensor.backward\" line=9\n"
+      "0 stack stack=23 file=\"train.py\" function=\"loop\" line=40\n"
+      "0 stack stack=24 caller=23 file=\"/u/site-packages/torch/optim/sgd.py\" "
+      "function=\"SGD.step\" line=9\n"
+      "0 stack stack=25 file=\"train.py\" function=\"loop\" line=41\n"
+      "0 stack stack=26 caller=25 file=\"train.py\" function=\"track\" line=70\n"
+      "0 stack stack=27 caller=26 file=\"/usr/lib/python3.11/socket.py\" "
+      "function=\"SocketIO.readinto\" line=9\n";
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
+                            "0ms fetch thread=1 loader=1 epoch=1 duration=2ms cpu=2ms batch=0+1*i\n"
+                            "0ms slice thread=1 duration=60ms run=60ms samples=6 wait=running\n"
+                            "60ms slice thread=1 duration=40ms run=0 samples=4 wait=socket\n" +
+                            seen(10, 3, 22) + seen(45, 2, 24) + seen(65, 4, 27) +
+                            "50ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  REQUIRE(a.breakdown.phase);
+  CHECK(a.breakdown.phase->other > 0.3);
+  CHECK(a.breakdown.phase->extract < 0.02);
+  CHECK_FALSE(test::find(a, "transform.in_process"));
+}
+
 TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {
   const Analysis a = withMetricsAt(41, seen(60, 4, 28));
   CHECK_FALSE(test::find(a, "compute.after_update"));

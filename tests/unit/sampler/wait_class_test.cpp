@@ -35,6 +35,7 @@ TEST_CASE("calls have the class of what they wait for") {
   CHECK(wait(SYS_newfstatat) == Wait::kFileMeta);
   CHECK(wait(SYS_getdents64) == Wait::kFileMeta);
   CHECK(wait(SYS_futex) == Wait::kFutex);
+  CHECK(wait(SYS_flock) == Wait::kFutex);  // of a file: nothing is read
   CHECK(wait(SYS_clock_nanosleep) == Wait::kSleep);
   CHECK(wait(SYS_wait4) == Wait::kChild);
   CHECK(wait(SYS_waitid) == Wait::kChild);
