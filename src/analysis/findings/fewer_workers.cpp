@@ -51,6 +51,12 @@ PipelineSettings withoutWorkers(const Evidence& e, double workerCpu, double step
   return s;
 }
 
+// Where the model does not explain the waits, the reason has to be seen: moving a batch takes the
+// trainer as long as a worker's CPU takes to make it, or longer.
+bool sendingIsMore(const Evidence& e) {
+  return (e.ownLoad + e.loadBlame) * e.perStep >= e.gains.demand().batchCpu;
+}
+
 // Worth it by what the run itself shows, transport alone: what was measured elsewhere only makes it
 // larger. Where the model misses what holds up the pipeline (waits for batches on their way),
 // nothing of that is left with no workers.
@@ -61,7 +67,7 @@ Prediction withoutAny(const Evidence& e) {
   const PipelineSettings likely = withoutWorkers(e, kWorkerCpu, kStepSaved),
                          maximum = withoutWorkers(e, kMaxWorkerCpu, kMaxStepSaved);
   const bool fits = e.gains.fits();
-  if (!fits && e.gains.gap() < 0) return {};
+  if (!fits && (e.gains.gap() < 0 || !sendingIsMore(e))) return {};
   const Prediction lowest = fits ? e.gains.predict(minimum) : e.gains.predictMeasured(minimum);
   if (!lowest.speedup || *lowest.speedup < kWorthIt) return {};
   Prediction p =

@@ -76,11 +76,13 @@ double Gains::widening(double gain) const {
 
 double Gains::limitOf(const PipelineSettings& changed) const {
   const auto trainer = [](const PipelineSettings& s) {
-    return std::tie(s.ownScale, s.copyScale, s.deviceScale, s.periodicScale);
+    return std::tie(s.copyScale, s.deviceScale, s.periodicScale);
   };
-  if (dataReady_ <= 0 || trainer(changed) != trainer(base_))
+  const double own = changed.ownScale / base_.ownScale;
+  if (dataReady_ <= 0 || !(own > 0) || trainer(changed) != trainer(base_))
     return std::numeric_limits<double>::infinity();
-  return dataReady_ * (1 + kModelError);
+  // Where the trainer's own work is less, too, no step becomes shorter than in that proportion.
+  return dataReady_ * (1 + kModelError) / std::min(1.0, own);
 }
 
 Prediction Gains::predict(const PipelineSettings& changed) const {
@@ -123,7 +125,9 @@ Prediction Gains::predictMeasured(const PipelineSettings& changed) const {
   const double error = kModelError + std::max(0.0, external_);
   p.speedup = measured_ * steps / all;
   p.low = measured_ / quantile(times, 0.95) * (1 - std::min(0.9, error));
-  p.high = measured_ / quantile(times, 0.05) * (1 + error);
+  p.high = std::min(limitOf(changed), measured_ / quantile(times, 0.05) * (1 + error));
+  p.speedup = std::min(*p.speedup, *p.high);
+  p.low = std::min(*p.low, *p.speedup);
   return p;
 }
 

@@ -119,6 +119,26 @@ TEST_CASE("batches that take longer to send than to make are made without worker
   }
 }
 
+TEST_CASE(
+    "no workers gain no more than data that is always ready, whatever others made of the model") {
+  Training t{.workers = 1, .cores = 2, .compute = 18, .load = 0.4, .waitLoad = 5};
+  t.batchCpu = 0.5;
+  Facts f = factsOf(t);
+  f.run.externalCpuRatio = 0.5;
+  f.run.queuedRatio = 0.5;
+  const Judgement j = f.judge();
+  const Advice* advice = fewerIn(j, "load.ipc");
+  REQUIRE(advice);
+  REQUIRE(advice->predicted.high);
+  CHECK(*advice->predicted.high <= 23.4 / 18 * 1.15 / (1 - 0.24 / 18) + 0.01);
+}
+
+TEST_CASE("batches that take longer to make than to receive are no reason to do without workers") {
+  Training t{.workers = 1, .cores = 2, .compute = 18, .load = 0.4, .waitLoad = 5};
+  t.batchCpu = 12;
+  CHECK_FALSE(fewerIn(factsOf(t).judge(), "load.ipc"));
+}
+
 TEST_CASE("workers that pay are not taken away") {
   Training t{.load = 0.4, .waitLoad = 0.3};  // 10 ms to make, beside a step of 10 ms
   const Judgement j = factsOf(t).judge();

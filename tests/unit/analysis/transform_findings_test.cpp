@@ -198,6 +198,16 @@ TEST_CASE("transform.cpu_saturated fires when the cores are full, and never adds
   CHECK_FALSE(fires(t, "transform.cpu_saturated"));
 }
 
+TEST_CASE(
+    "cores that others fill, beside batches that need next to none, are no lack of CPU for them") {
+  Training t{.workers = 2, .cores = 2, .compute = 10, .waitTransform = 30, .batchCpu = 0.5};
+  Facts f = factsOf(t);
+  f.run.jobCpuRatio = 0.2;
+  f.run.externalCpuRatio = 0.8;
+  f.run.queuedRatio = 0.8;
+  CHECK_FALSE(find(f.judge(), "transform.cpu_saturated"));
+}
+
 TEST_CASE("more cores come from where they were cut off: a quota, a cpuset, or another host") {
   Training t = starving(2, 40, 0, 10);
   t.cores = 2;

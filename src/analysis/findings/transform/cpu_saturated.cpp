@@ -20,6 +20,16 @@ bool coresShort(const Evidence& e) {
   return !more || more->predicted.speedup.value_or(1) < kWorthIt;
 }
 
+// The job uses much of the cores, and a good part of them for batches: else whoever fills them is
+// somebody else, or what waits is no batch in the making.
+bool batchesUseCores(const Evidence& e) {
+  constexpr double kByJob = 0.5, kByBatches = 0.1;
+  const double used = e.perStep * e.run.cores;
+  const Demand& d = e.gains.demand();
+  return used <= 0 ||
+         (d.batchCpu + d.trainerCpu >= kByJob * used && d.batchCpu >= kByBatches * used);
+}
+
 // On full cores the step starves as well as waits.
 void addStarvedEvidence(Finding& f, const Evidence& e) {
   if (e.starved > 0.01)
@@ -41,7 +51,7 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
   // What it waits for, a sender or a reader, may itself be without a core: the wait counts, whoever
   // it is blamed on.
   const double pressed = e.workers() > 0 ? std::min(1.0, e.steadyWait() + e.starved) : 0;
-  if (!coresShort(e)) return {};
+  if (!coresShort(e) || !batchesUseCores(e)) return {};
   if (e.transform <= kNotable && (e.steadyWait() <= kNotable || e.workers() < 1)) return {};
   Finding f = loaderFinding(e, std::max(e.transform, pressed), kSaturatedTitle);
   addWaitEvidence(f, e);
@@ -65,9 +75,10 @@ extern const FindingDefinition kCpuSaturated(
   cores.)",
      .rule =
          R"(more than 5 % of the window is blamed on making batches, and the cores are over 90 % in
-  use. With no workers, the finding fires only if adding workers gains under 5 %. If threads of the
-  training process make the batches, it also fires where the training thread itself is ready to run
-  and without a core over 15 % of the time.)",
+  use: a step needs half of their time or more, a batch a tenth. With no workers, the finding fires
+  only if adding workers gains under 5 %. If threads of the training process make the batches, it
+  also fires where the training thread itself is ready to run and without a core over 15 % of the
+  time.)",
      .fixes = R"(- Do deterministic work once, before training: resize, tokenise, decode.
 - Faster decoding (turbo JPEG, draft mode), or work on the device.
 - Convert to tensors once, and keep samples as uint8 until the device.
