@@ -85,6 +85,20 @@ TEST_CASE("threads that make the data need more cores where the training thread 
   CHECK(near3(saturated->shareRatio, 0.8));  // waiting for the batch, and for a core
 }
 
+TEST_CASE(
+    "own threads that wait for a network while the trainer waits for them need more requests") {
+  const std::string link =
+      "0 network interface=\"eth0\"\n10s network interface=\"eth0\" rx=20000000 tx=400\n"
+      "20s network interface=\"eth0\" rx=40000000 tx=800\n";
+  const Analysis a = analyze(test::traceOf("manifest cores_usable=4\n" + kThreads + link +
+                                           trainer() + other("0", "socket", 6)));
+  const Finding* found = test::find(a, "extract.remote_latency");
+  REQUIRE(found != nullptr);
+  REQUIRE(!found->advice.empty());
+  CHECK(found->advice[0].id == "more_requests");
+  CHECK_FALSE(found->advice[0].predicted.speedup.has_value());
+}
+
 TEST_CASE("a native pool's thread that spins after the model's work makes no data") {
   const auto role = [](const char* library, const char* function) {
     const Trace trace =

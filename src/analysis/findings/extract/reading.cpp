@@ -246,6 +246,8 @@ BlockedReads blockedReads(const Evidence& e) {
   std::set<ThreadId> producers;
   for (const WorkerFacts& worker : e.trainer.workers)
     for (const ThreadId thread : e.trace.process(worker.process).threads) producers.insert(thread);
+  if (producers.empty() && !e.loader)
+    producers.insert(e.trainer.threads.begin(), e.trainer.threads.end());
   if (producers.empty()) producers.insert(e.trainer.thread);
   BlockedReads b;
   for (const ThreadId id : producers) {

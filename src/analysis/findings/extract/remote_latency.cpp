@@ -5,6 +5,7 @@
 
 #include "analysis/facts/usage.h"
 #include "analysis/findings/extract/reading.h"
+#include "analysis/findings/transform/batches.h"
 #include "event/file_systems.h"
 
 namespace stallprof {
@@ -18,6 +19,11 @@ const AdviceDefinition kLocalCopy{
     "local_copy",
     "Copy or cache the data on this host before training. A streaming reader with a local cache "
     "does this during the first epoch."};
+
+const AdviceDefinition kMoreRequests{
+    "more_requests",
+    "Have more requests under way at once: more of the threads that fetch (they wait, so that they "
+    "need no cores), and batches asked for further ahead."};
 
 Advice localCopy(const Evidence& e) {
   return adviceOf(kLocalCopy, {"data", "dataset", "remote", "local"},
@@ -59,7 +65,8 @@ Maybe<ReceiveRate> receiveRate(const Evidence& e) {
 }
 
 Maybe<Finding> remoteLatency(const Evidence& e) {
-  if (!e.loader || e.extract <= kNotable) return {};
+  const bool byThreads = !e.loader && !e.trainer.threads.empty();
+  if (!(e.loader || byThreads) || e.extract <= kNotable) return {};
   const BlockedReads b = blockedReads(e);
   const bool mounted = answersRemotely(e.run.storageType);
   const Maybe<Share> share = b.majority(b.sockets + (mounted ? b.files + b.faults : 0));
@@ -68,8 +75,9 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
   // Near the link's best, bandwidth is short, not latency; without a rate neither is known.
   if (!rate || (rate->mean > kSlowLink && rate->mean > kFarBelowBest * rate->best)) return {};
   if (b.sockets < b.files + b.faults && !fromNetwork(e, rate->mean)) return {};
-  Finding f = loaderFinding(e, share->value * e.extract,
-                            "Batches wait for network responses, with few requests in flight");
+  const char* title = "Batches wait for network responses, with few requests in flight";
+  Finding f = byThreads ? threadsFinding(e, title) : loaderFinding(e, 0, title);
+  f.shareRatio = share->value * e.extract;
   if (f.shareRatio <= kNotable) return {};
   addEvidence(
       f, "{} of the blocked reading is in {} ({} samples)",
@@ -79,6 +87,10 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
   // Answers of this same host count nowhere: its loopback is no link.
   if (rate->best > 0)
     addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
+  if (byThreads)
+    return withAdvice(f, {adviceOf(kMoreRequests, {"code", "requests", "these threads", "more"}, {},
+                                   "a server that limits the rate answers no faster"),
+                          localCopy(e)});
   Maybe<Advice> more = moreWorkers(e);
   // A slower link, or the far side, may be at its limit all the time: then nothing is gained.
   const bool steady = rate->mean > kSlowestLink && rate->mean > kFarBelowBest * rate->best;
@@ -90,12 +102,14 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kRemoteLatency(
-    "extract.remote_latency", remoteLatency, offers(kMoreWorkers, kLocalCopy, kSequentialShards),
+    "extract.remote_latency", remoteLatency,
+    offers(kMoreWorkers, kMoreRequests, kLocalCopy, kSequentialShards),
     within("transform.in_process", "extract.storage_bandwidth", "extract.random_access",
            "extract.small_files"),
     {.cause =
-         R"(The producers wait for responses from the network: an object store, NFS, or a streaming
-  service. Each request takes one round trip, and few requests are in flight.)",
+         R"(The producers (workers, or threads of the program) wait for responses from the network: an
+  object store, NFS, or a streaming service. Each request takes one round trip, and few requests are
+  in flight.)",
      .rule =
          R"(more than 5 % of the window is blamed on blocked reading, and over half of it (at the
   low end of a 90 % interval) is in sockets or on a network file system. The host receives under 50
