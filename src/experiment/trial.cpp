@@ -209,11 +209,12 @@ void settle(TunedTrial& tuned) {
 
 std::string outcomeText(const Trial& trial) {
   if (trial.verdict == TrialVerdict::kFailed) return "failed: " + trial.why;
-  if (!trial.speedup) return "not measured";
+  if (!trial.speedup) return "not measured" + (trial.why.empty() ? "" : ": " + trial.why);
   Advice advice;
   addMeasured(trial, advice);
   return measuredText(advice) +
-         fmt::format(", {} and {} runs", trial.base.size(), trial.fix.size());
+         fmt::format(", {} and {} runs", trial.base.size(), trial.fix.size()) +
+         (trial.why.empty() ? "" : "; " + trial.why);
 }
 
 }  // namespace stallprof

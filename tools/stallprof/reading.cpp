@@ -94,7 +94,7 @@ void addTrials(const std::string& path, Analysis& analysis) {
   const Trials& trials = *read.value();
   applyTrials(trials, analysis);
   for (const Trial& trial : trials.trials)
-    if (trial.verdict == TrialVerdict::kFailed)
+    if (!trial.why.empty())
       analysis.caveats.push_back("The fix " + trial.advice + " of " + trial.finding +
                                  " was tried and " + escapeTerminal(outcomeText(trial), 400) + ".");
   for (const std::string& note : trials.notes)

@@ -142,8 +142,8 @@ class TuneCommand final : public TrialCommand {
     TunedTrial& tuned = *result_.tuned;
     if (!result_.trials.empty()) tuned.trial = result_.trials[0];
     settle(tuned);
-    const bool failed = tuned.trial.verdict == TrialVerdict::kFailed;
-    tuned.found.why = failed ? tuned.trial.why : tuned.found.gains() ? "" : why();
+    const std::string& said = tuned.trial.why;
+    tuned.found.why = !said.empty() ? said : tuned.found.gains() ? "" : why();
     keepAll(result_);
   }
 

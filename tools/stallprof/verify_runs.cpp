@@ -47,21 +47,6 @@ bool isSwitchedOff(const std::string& variable, bool inView) {
          std::find(std::begin(kOff), std::end(kOff), value) != std::end(kOff);
 }
 
-// Of the seconds of steps that a run was given and did not end in, those after its last batch and
-// update; 0: it was given steps, or updates nothing.
-double silentSeconds(const Trace& trace, const VerifyPlan& plan) {
-  if (plan.window.at(0) != "--for" || trace.optimizerSteps.empty()) return 0;
-  Nanos first = trace.optimizerSteps.front().at, last = first;
-  for (const auto& step : trace.optimizerSteps) {
-    first = std::min(first, step.at);
-    last = std::max(last, step.at);
-  }
-  for (const auto& fetch : trace.fetches) last = std::max(last, fetch.at);
-  const Nanos given = first + fromSeconds(std::stod(plan.window.at(1)));
-  const Nanos end = trace.ends.empty() ? given : std::min(given, trace.ends.back().at);
-  return std::max(0.0, seconds(end - last));
-}
-
 class Runs {
  public:
   Runs(const VerifyPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
@@ -90,7 +75,7 @@ class Runs {
   // One note of all runs, kept up to date: `ratio` of the CPUs went to others during this one.
   void noteOthers(double ratio);
   [[nodiscard]] bool open(const Trial& trial) const {
-    return trial.verdict == TrialVerdict::kUndecided;
+    return trial.verdict == TrialVerdict::kUndecided && trial.why.empty();
   }
 
   const VerifyPlan& plan_;
@@ -100,7 +85,7 @@ class Runs {
   std::int64_t runs_ = 0, noisyRuns_ = 0;
   double noise_ = 0;    // the most of any run
   Nanos longest_{};     // run that gave steps
-  double silent_ = 0;   // the longest at the end of a run of the command as it is
+  double silent_ = 0;   // the longest at the end of a run of the command as it is, at its TERM
   std::set<int> ends_;  // statuses of those
   Maybe<std::size_t> noiseNote_;
 };
@@ -127,24 +112,27 @@ Status Runs::endedAsEver(const std::string& name, const MeasuredRun& measured) c
                name + " " + endOf(measured.status) + (said.empty() ? "" : ": " + said)};
 }
 
-// A quarter of a run, and twice as long as it ever was as it is, without a batch or an update: it
-// stands still, and its steps before that say nothing of a gain.
+// One that stands still at its end made steps that say nothing of a gain. One that works on at
+// something else may be in a long evaluation: neither is known.
 Result<MeasuredRun> Runs::judged(const std::string& name, const std::vector<std::string>& options,
                                  bool asItIs) {
   auto measured = run(name, options);
   if (!measured.ok()) return measured;
-  const double silent = measured.value().silent;
+  const TrialEnd end = measured.value().end;
   if (asItIs) {
-    silent_ = std::max(silent_, silent);
+    silent_ = std::max(silent_, end.silent);
     ends_.insert(measured.value().status);
     return measured;
   }
   const Status ended = endedAsEver(name, measured.value());
   if (!ended.ok()) return ended.error();
-  if (silent > std::max(0.25 * trials_.windowSeconds, 2 * silent_ + 1))
-    return Error{Error::Kind::kUsage,
-                 fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name, silent,
-                             trials_.windowSeconds)};
+  if (!tooSilent(end, silent_, trials_.windowSeconds)) return measured;
+  std::string why = fmt::format("{} made no step in the last {:.1f} s of its {:.0f}", name,
+                                end.silent, trials_.windowSeconds);
+  if (end.still) return Error{Error::Kind::kUsage, std::move(why)};
+  measured.value().unsure = why +
+                            ", in which it did other work; --for SECONDS or --steps can end "
+                            "it before";
   return measured;
 }
 
@@ -207,7 +195,10 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                name.c_str(), durationText(fromSeconds(paced)).c_str(),
                countText(analysis.steps.windowCount).c_str(), seconds(took));
   longest_ = std::max(longest_, took);
-  MeasuredRun measured{paced, {}, silentSeconds(read.value().trace, plan_), status.value()};
+  MeasuredRun measured{paced, {}, {}, {}, status.value()};
+  if (plan_.window.at(0) == "--for" && plan_.trains)
+    measured.end =
+        endOfTrial(read.value().trace, read.value().analyzed.trainer.thread, trials_.windowSeconds);
   if (const auto& peak = analysis.resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);
   return measured;
@@ -221,6 +212,10 @@ Status Runs::run(std::size_t which, std::size_t number) {
     options.insert(options.end(), fix.begin(), fix.end());
   }
   const auto measured = judged(name + "-" + std::to_string(number), options, which == kBase);
+  if (measured.ok() && !measured.value().unsure.empty()) {
+    trials_.trials[which].why = measured.value().unsure;
+    return Done{};
+  }
   if (measured.ok()) {
     (which == kBase ? base_ : trials_.trials[which].fix).push_back(measured.value().step);
     if (measured.value().peakBytes) bytes_[which].push_back(*measured.value().peakBytes);

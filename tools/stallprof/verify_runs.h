@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "experiment/trial.h"
+#include "experiment/trial_end.h"
 #include "launch/setup/scratch_view.h"
 
 namespace stallprof {
@@ -40,7 +41,8 @@ struct VerifyPlan {
 struct MeasuredRun {
   double step = 0;          // seconds; its periodic work is the recorded run's
   Maybe<double> peakBytes;  // resident, of all processes
-  double silent = 0;        // seconds at its end without a batch or an update
+  TrialEnd end;             // of a run of seconds of steps; else nothing is silent
+  std::string unsure;       // why its steps may say nothing of a gain; empty: they do
   int status = 0;           // as waitpid() gives it
 };
 

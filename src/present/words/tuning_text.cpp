@@ -55,7 +55,9 @@ std::vector<std::string> tuningSummary(const Tuned& tuned) {
     return {"Not finished: of " +
             countOf(static_cast<std::int64_t>(tuned.settings.size()), "setting") +
             " that ran, none was run in alternation with the unchanged program."};
-  if (tuned.outcome == "undecided")
+  if (tuned.outcome == "undecided" && !tuned.why.empty())
+    lines.push_back("Not decided: " + tuned.why + ".");
+  else if (tuned.outcome == "undecided")
     lines.push_back("Not decided: more runs (--max-runs) or longer ones (--for) may show whether " +
                     settingText(tuned.settings[tuned.compared]) +
                     " is faster than the unchanged program.");

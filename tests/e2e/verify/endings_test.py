@@ -21,7 +21,7 @@ class Slow(Dataset):
     def __getitem__(self, i):
         time.sleep(0.004)
         if torch.utils.data.get_worker_info() and "dies" in sys.argv and i >= 400: os._exit(3)
-        if torch.utils.data.get_worker_info() and i >= (400 if "later" in sys.argv else 0): lock.acquire()
+        if torch.utils.data.get_worker_info() and i >= (400 if "later" in sys.argv else 4000 if "ends" in sys.argv else 0): lock.acquire()
         return torch.ones(4)
 terms = []
 def save(number, frame):
@@ -45,7 +45,9 @@ model.train()
 for i, batch in enumerate(DataLoader(Slow(), batch_size=8)):
     model(batch).mean().backward()
     optimizer.step()
-    if i == 190: break
+    if i == (120 if "ends" in sys.argv else 190): break
+until = time.monotonic() + (1.6 if "ends" in sys.argv else 0)
+while time.monotonic() < until: model(torch.ones(64, 4)).sum().item()
 """
 
 
@@ -96,6 +98,15 @@ class Endings(Training):
             self.assertEqual(json.load(manifest)["map"], ["mine*=step"])
         self.assertRegex(" ".join(self.stallprof("report", self.recording).stdout.split()),
                          "tried and failed: fix1-1 made no step in the last")
+
+    def test_a_fix_that_makes_the_program_end_within_its_seconds_has_not_failed(self):
+        fix = self.fix_by_workers(lambda: self.stallprof(
+            "run", "--report", "none", "-o", self.recording, "--steps", "50", "--count-from", "optimizer-step", "--",
+            PYTHON, "late.py", "ends"))
+        done = subprocess.run([STALLPROF, "verify", "--for", "4", "--max-runs", "4", "--fix", fix, "--in-place", self.recording],
+                              cwd=self.work, stdout=subprocess.PIPE, timeout=400, check=False)
+        self.assertIn(done.returncode, (0, 4))
+        self.assertNotIn(b"failed", done.stdout)
 
     def test_a_fix_whose_workers_die_after_some_steps_has_failed_and_a_link_is_not_emptied(self):
         fix = self.fix_by_workers(lambda: self.stallprof(   # it ends with 1 after the TERM of its steps

@@ -130,6 +130,15 @@ TEST_CASE("too few runs decide nothing") {
   CHECK_FALSE(few.low);
 }
 
+TEST_CASE("a fix that could not be measured says why, and is not called failed") {
+  Trial trial;
+  trial.why = "fix1-1 made no step in the last 8.7 s of its 20, in which it did other work";
+  CHECK(outcomeText(trial) == "not measured: " + trial.why);
+  Trial some = measured({1, 1}, {0.5, 0.5});
+  some.why = trial.why;
+  CHECK(outcomeText(some) == "not decided: 2.00x, 2 and 2 runs; " + trial.why);
+}
+
 TEST_CASE("what was measured stands beside what was predicted, and ranks") {
   Analysis a = analysisOf();
   Trials trials;
@@ -353,6 +362,14 @@ TEST_CASE(
         "failed when it was run in alternation with the unchanged program: tune-best was ended by "
         "signal 9.");
   CHECK(tuningNote(found, 0) == "unchanged");
+}
+
+TEST_CASE("where the best setting could not be measured tune says why") {
+  Trials trials = tunedTrials({0.05, 0.05, 0.05, 0.05});
+  trials.tuned->trial.verdict = TrialVerdict::kUndecided;
+  trials.tuned->found.why = "fix1-1 made no step";
+  settle(*trials.tuned);
+  CHECK(tuningSummary(trials.tuned->found).at(0) == "Not decided: fix1-1 made no step.");
 }
 
 TEST_CASE("ceilings are of the newest trial that has runs of the program as it is") {
