@@ -55,7 +55,8 @@ TrialEnd endOfTrial(const Trace& trace, ThreadId trainer, double windowSeconds) 
 }
 
 bool tooSilent(const TrialEnd& end, double asItIs, double windowSeconds) {
-  return end.silent > std::max(windowSeconds / 4, 2 * asItIs + 1);
+  const double usual = std::min(2 * asItIs + 1, windowSeconds / 2);
+  return end.silent > std::max(windowSeconds / 4, usual);
 }
 
 }  // namespace stallprof

@@ -16,7 +16,7 @@ struct TrialEnd {
 [[nodiscard]] TrialEnd endOfTrial(const Trace& trace, ThreadId trainer, double windowSeconds);
 
 // Silent for a quarter of the window, and for twice as long as the command as it is ever was
-// (`asItIs` seconds).
+// (`asItIs` seconds); half of the window is too long for any.
 [[nodiscard]] bool tooSilent(const TrialEnd& end, double asItIs, double windowSeconds);
 
 }  // namespace stallprof

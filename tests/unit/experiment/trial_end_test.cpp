@@ -54,3 +54,12 @@ TEST_CASE("batches, evaluations and saves are no silence") {
   CHECK(endWith("11.1s" + span + "\"torch.save\"\n").silent == Approx(1.9));
   CHECK(endWith("12s fetch thread=1 duration=6s batch=1\n").silent == Approx(3));
 }
+
+TEST_CASE(
+    "how long a run of the command as it is was silent excuses no fix beyond half of its time") {
+  const TrialEnd silent{5.5, true};
+  CHECK(tooSilent(silent, 3.1, 6));  // twice the base's would be longer than the window
+  CHECK(!tooSilent({4, true}, 2, 20));
+  CHECK(!tooSilent({6, true}, 3, 20));
+  CHECK(tooSilent({8, true}, 3, 20));
+}
