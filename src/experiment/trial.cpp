@@ -19,6 +19,9 @@
 namespace stallprof {
 namespace {
 
+constexpr double kOtherPace =
+    0.15;  // beyond it a model is not of the run, either (model/gains.cpp)
+
 std::vector<double> logarithms(std::span<const double> seconds) {
   std::vector<double> logs;
   for (const double s : seconds) logs.push_back(std::log(s));
@@ -111,6 +114,18 @@ std::string otherHost(const RunInfo& recorded, const RunInfo& here) {
   return why;
 }
 
+std::string otherPace(const Trials& trials, const Analysis& recorded) {
+  const std::vector<double>* runs = trials.baseRuns();
+  const Maybe<double> rate = recorded.steps.ratePerSecond;
+  if (runs == nullptr || !rate || *rate <= 0) return "";
+  const double pace = 1 / median(*runs);
+  if (std::abs(std::log(pace / *rate)) <= std::log1p(kOtherPace)) return "";
+  return "The unchanged program made " + rateText(pace, "steps") + " in the trials and " +
+         rateText(*rate, "steps") +
+         " in the recording: the program, its data or the load of the host has changed. Measured "
+         "gains are of the trials' pace, and may not be those of the recorded run.";
+}
+
 Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
   // The loader of a finding is the one that the steps are of.
   for (const Finding& f : a.findings)
@@ -145,7 +160,7 @@ void addCeilings(const Trials& trials, double base, Analysis& a) {
 
 void applyCeilings(const Trials& trials, Analysis& a) {
   const std::vector<double>* runs = trials.baseRuns();
-  if (runs == nullptr) return;
+  if (runs == nullptr || !otherPace(trials, a).empty()) return;
   const double base = median(*runs);
   addCeilings(trials, base, a);
   if (!trials.replayStep) return;

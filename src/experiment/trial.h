@@ -86,8 +86,13 @@ struct StepSeconds {
 // What the two runs ran on, where it differs: a clause. Empty: nothing that is known of both.
 [[nodiscard]] std::string otherHost(const RunInfo& recorded, const RunInfo& here);
 
+// The unchanged program had another pace in the trials than when it was recorded: one sentence or
+// two. Empty: it had not, or one of them is not known.
+[[nodiscard]] std::string otherPace(const Trials& trials, const Analysis& recorded);
+
 // Puts measured beside predicted gains into `analysis`, and ranks again: a fix that was measured
-// counts by its measurement.
+// counts by its measurement. Ceilings of trials at another pace are left out: beside what was
+// recorded they would say what is true of neither.
 void applyTrials(const Trials& trials, Analysis& analysis);
 
 // "--loader", FILE:LINE of the training's loader; nothing where there is one, null where PyTorch

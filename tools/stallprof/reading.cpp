@@ -93,6 +93,8 @@ void addTrials(const std::string& path, Analysis& analysis) {
   if (!read.ok() || !read.value()) return;
   const Trials& trials = *read.value();
   applyTrials(trials, analysis);
+  if (std::string other = otherPace(trials, analysis); !other.empty())
+    analysis.caveats.push_back(std::move(other));
   for (const Trial& trial : trials.trials)
     if (!trial.why.empty())
       analysis.caveats.push_back("The fix " + trial.advice + " of " + trial.finding +

@@ -273,8 +273,9 @@ void TrialCommand::planRuns(const Analysis& analysis) {
                             " of its time. Short runs can contain too much or too little of them.");
 }
 
-std::string TrialCommand::endText() const {
-  std::string text;
+std::string TrialCommand::endText(const Analysis& recorded) const {
+  std::string text = otherPace(result_, recorded);
+  if (!text.empty()) text += "\n";
   for (const std::string& line : result_.notes) text += line + "\n";
   return text + "To show the results: stallprof report " + quoteShell(recording_) + "\n";
 }

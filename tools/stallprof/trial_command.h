@@ -41,7 +41,8 @@ class TrialCommand : public Command {
   [[nodiscard]] Trials withEarlier(Trials trials) const;
   Status keep(const Trials& trials) const;
 
-  [[nodiscard]] std::string endText() const;  // notes, and where to see more
+  // Notes, and where to see more.
+  [[nodiscard]] std::string endText(const Analysis& recorded) const;
 
   std::string recording_;
   VerifyPlan plan_;

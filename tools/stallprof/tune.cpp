@@ -209,7 +209,7 @@ class TuneCommand final : public TrialCommand {
     std::string text;
     for (const std::string& line : tuningLines(result_.tuned->found))
       text += escapeTerminal(line) + "\n";
-    text += "\n" + endText();
+    text += "\n" + endText(*analysis_);
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
 

@@ -81,7 +81,7 @@ class VerifyCommand final : public TrialCommand {
     });
     if (!ran.ok()) return fail(ran.error().message, kNotTried);
     if (!kept.ok()) return fail(kept.error().message, 1);
-    print();
+    print(analysis);
     return std::any_of(result_.trials.begin(), result_.trials.end(),
                        [](const Trial& t) { return t.verdict == TrialVerdict::kUndecided; })
                ? 4
@@ -100,14 +100,14 @@ class VerifyCommand final : public TrialCommand {
     return text.empty() ? text : text + "\n";
   }
 
-  void print() const {
+  void print(const Analysis& analysis) const {
     std::string text;
     for (const Trial& trial : result_.trials) {
       text += fmt::format("{}\n  {}\n", trial.finding, joinShell(trial.options));
       text += "  " + predictedText(trial.predicted) + "\n";
       text += "  measured  " + outcomeText(trial) + "\n\n";
     }
-    text += ceilingsText() + endText();
+    text += ceilingsText() + endText(analysis);
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
 

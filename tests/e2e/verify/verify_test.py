@@ -27,7 +27,7 @@ class Verify(Training):
                               pass_fds=[lines], env=dict(os.environ, LINES_TO=str(lines)))
         self.assertEqual(files_below(self.work, self.shared), before)
         self.assertEqual(self.written_to_shm(), [])
-        self.assertRegex(said.stdout, r"predicted .*\n  measured  [\d.]+x \([\d.]+x - [\d.]+x\), 4 and 4 runs")
+        self.assertRegex(said.stdout, r"predicted.*\n  measured  [\d.]+x \([\d.]+x - [\d.]+x\), 4 and 4 runs")
         report = self.report()
         finding = report["findings"][0]
         advice = finding["advice"][0]
@@ -38,8 +38,10 @@ class Verify(Training):
         self.assertGreater(advice["measured"], 1.3)
         self.assertLess(advice["measured"], 2.5)
         measured = {c["stage"]: c for c in report["ceilings"] if c["basis"] == "measured"}
-        self.assertIn("compute", measured)
-        self.assertGreater(report["verdict"]["stall_ratio"], 0.3)
+        other_pace = "The unchanged program made" in said.stdout   # of a host that was busy at one of the times
+        self.assertEqual("compute" in measured, not other_pace)
+        if not other_pace:
+            self.assertGreater(report["verdict"]["stall_ratio"], 0.3)
         text = self.stallprof("report", self.recording).stdout
         self.assertRegex(" ".join(text.split()), r"\[(not )?predicted[^\]]*, measured %.2fx \(" % advice["measured"])
         self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)

@@ -383,6 +383,27 @@ TEST_CASE("ceilings are of the newest trial that has runs of the program as it i
   CHECK(*a.verdict.stallRatio == Approx(0.5));
 }
 
+TEST_CASE("trials at another pace than the recording's say so, and bound nothing of it") {
+  Trials trials;
+  trials.trials = {measured({0.01, 0.01}, {0.01, 0.01})};
+  trials.replayStep = 0.009;
+  trials.drainStep = 0.008;
+  Analysis a = analysisOf();
+  a.steps.ratePerSecond = 19.8;
+  a.verdict.stallRatio = 0.82;
+  applyTrials(trials, a);
+  CHECK(a.verdict.stallRatio == Maybe<double>(0.82));
+  CHECK(a.ceilings.empty());
+  CHECK_THAT(otherPace(trials, a),
+             Catch::Contains("made 100 steps/s in the trials and 19.8 steps/s in the recording"));
+  a.steps.ratePerSecond = 90;
+  CHECK(otherPace(trials, a).empty());
+  applyTrials(trials, a);
+  CHECK(*a.verdict.stallRatio == Approx(0.1));
+  CHECK(a.ceilings.size() == 2);
+  CHECK(otherPace(Trials{}, a).empty());
+}
+
 TEST_CASE("a measured ceiling is never below the pace that it bounds") {
   Trials trials;
   trials.trials = {measured({0.1, 0.1}, {0.1, 0.1})};
