@@ -83,6 +83,12 @@ void judgeTrial(Trial& trial, double alpha) {
     trial.verdict = TrialVerdict::kNoGain;
 }
 
+void leaveUndecided(Trial& trial, const std::string& why) {
+  trial.why = why;
+  if (!trial.speedup && !trial.base.empty() && !trial.fix.empty())
+    trial.speedup = median(trial.base) / median(trial.fix);
+}
+
 Maybe<StepSeconds> stepSeconds(const Analysis& a) {
   if (!a.steps.ratePerSecond || *a.steps.ratePerSecond <= 0) return {};
   const double step = 1 / *a.steps.ratePerSecond;

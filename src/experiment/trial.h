@@ -75,6 +75,9 @@ inline constexpr Nanos kLongestWhole = std::chrono::minutes(10);
 // Judges by the order of the runs (gate/rank_test.h), one-sided at `alpha`.
 void judgeTrial(Trial& trial, double alpha);
 
+// One whose runs ended before it was judged, and why: the ratio of what was measured is no verdict.
+void leaveUndecided(Trial& trial, const std::string& why);
+
 // Seconds a step of the window, and of these what is periodic: evaluation, saving, logging. A run
 // of seconds holds more or less of it than its share, as its end falls; the recorded one knows it.
 struct StepSeconds {

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -21,6 +22,7 @@
 #include "launch/process/children.h"
 #include "launch/process/inherited.h"
 #include "launch/setup/overrides.h"
+#include "stallprof/interruption.h"
 
 namespace stallprof {
 namespace {
@@ -186,6 +188,19 @@ int waitFor(pid_t child) {
   return status;
 }
 
+// What asks us to end comes to the trial as the TERM that it would have by our death.
+int waitForTrial(pid_t child) {
+  constexpr int kTickMilliseconds = 50;
+  bool passed = false;
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return status;
+    if (interruption() != 0 && !std::exchange(passed, true)) ::kill(child, SIGTERM);
+    ::poll(nullptr, 0, kTickMilliseconds);
+  }
+}
+
 // Of our own lines those that `run` begins and ends with say nothing of why.
 bool saysMore(std::string_view line) {
   constexpr std::string_view kOurs[] = {"recording to ", "the command ended with ",
@@ -216,7 +231,7 @@ Result<int> runRecorded(const RecordedRun& run) {
     if (run.trial) runTrial(run);
     becomeRun(run);
   }
-  const int status = waitFor(child);
+  const int status = run.trial ? waitForTrial(child) : waitFor(child);
   std::error_code ignored;
   if (fs::exists(run.recording, ignored)) return status;
   const std::string said = lastLine(run.log);

@@ -25,8 +25,8 @@ struct RecordedRun {
 };
 
 // Runs it to its end; the status as waitpid() gives it. Whatever kills this process ends the
-// command by TERM, a trial as above. The Error (kUsage) is for what could not be run at all, or not
-// be recorded.
+// command by TERM, a trial as above; a signal that it notes (interruption.h) ends a trial so, too.
+// The Error (kUsage) is for what could not be run at all, or not be recorded.
 [[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
 
 // It ran longer than its limit.

@@ -38,6 +38,11 @@ bool setByLauncher(std::string_view name) {
          name == "JOB_ID";
 }
 
+bool anyDecided(const std::vector<Trial>& trials) {
+  return std::any_of(trials.begin(), trials.end(),
+                     [](const Trial& trial) { return trial.verdict != TrialVerdict::kUndecided; });
+}
+
 }  // namespace
 
 void TrialCommand::number(CLI::App& app, const std::string& name, unsigned& into, unsigned minimum,
@@ -159,12 +164,11 @@ std::string TrialCommand::takeEarlier(const std::string& name) {
   if (force_) return "";
   if (!trials.ok()) return trials.error().message + "; --force replaces it";
   if (name == kTuneDirectory)
-    // Without such a trial it is of a call that was interrupted.
-    return earlier_.tuned && !earlier_.tuned->trial.advice.empty()
+    return earlier_.tuned && earlier_.tuned->trial.verdict != TrialVerdict::kUndecided
                ? "the recording has a result of tune; --force replaces it"
                : "";
-  // Runs without an outcome are of a call that was interrupted: nothing refers to them.
-  return !earlier_.trials.empty() && name.empty()
+  // Runs without an outcome are of a call that was killed: nothing refers to them.
+  return anyDecided(earlier_.trials) && name.empty()
              ? "the recording has trials; --force replaces them, --fix adds to them"
              : "";
 }
@@ -233,6 +237,14 @@ Trials TrialCommand::withEarlier(Trials trials) const {
   if (!trials.drainStep) trials.drainStep = earlier_.drainStep;
   if (!trials.tuned) trials.tuned = earlier_.tuned;
   return trials;
+}
+
+bool TrialCommand::decidedBefore() const {
+  std::vector<Trial> same;
+  for (const Trial& earlier : earlier_.trials)
+    for (const Trial& trial : result_.trials)
+      if (trial.options == earlier.options) same.push_back(earlier);
+  return anyDecided(same);
 }
 
 Status TrialCommand::keep(const Trials& trials) const {

@@ -27,7 +27,8 @@ class TrialCommand : public Command {
 
   // The command and directory of the recording; why they cannot be had.
   std::string takeCommand(const Manifest& manifest);
-  // What was tried before; why no trials by this name may be added.
+  // What was tried before; why no trials by this name may be added. What is undecided may be
+  // replaced.
   [[nodiscard]] std::string takeEarlier(const std::string& name);
   // A directory for the runs: below trials/ by its `name`, or that itself. The view is tried before
   // any earlier trials go.
@@ -39,6 +40,7 @@ class TrialCommand : public Command {
   void planRuns(const Analysis& analysis);  // also which notes there are
   // The earlier trials of other changes, and these.
   [[nodiscard]] Trials withEarlier(Trials trials) const;
+  [[nodiscard]] bool decidedBefore() const;  // one of `result_`
   Status keep(const Trials& trials) const;
 
   // Notes, and where to see more.

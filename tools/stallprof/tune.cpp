@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "experiment/tune_search.h"
 #include "present/words/tuning_text.h"
+#include "stallprof/interruption.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 #include "stallprof/trial_command.h"
@@ -69,6 +70,7 @@ class TuneCommand final : public TrialCommand {
       result_.notes.emplace_back(
           "The data set is iterable. Unless __iter__ divides it by get_worker_info(), each worker "
           "returns all of it, and the number of workers changes the training.");
+    noteInterruption();
     result_.tuned.emplace();
     result_.tuned->found.where = loader.where;
     const Search search{"tune", [this] { return next(); },
@@ -76,10 +78,14 @@ class TuneCommand final : public TrialCommand {
     const Status ran = runSearch(
         plan_, search, result_, [this] { choose(); },
         [this](const Trials& trials) { keepAll(trials); });
-    if (!ran.ok()) return fail(ran.error().message, kCannotTry);
+    const bool nothing = !ran.ok() && result_.tuned->found.settings.empty();
+    if (nothing) endByInterruption();
+    if (nothing) return fail(ran.error().message, kCannotTry);
     finish();
     if (!kept_.ok()) return fail(kept_.error().message, 1);
     print();
+    endByInterruption();
+    if (!ran.ok()) return fail(ran.error().message, 4);
     return result_.tuned->trial.verdict == TrialVerdict::kUndecided ? 4 : 0;
   }
 
@@ -143,7 +149,8 @@ class TuneCommand final : public TrialCommand {
     if (!result_.trials.empty()) tuned.trial = result_.trials[0];
     settle(tuned);
     const std::string& said = tuned.trial.why;
-    tuned.found.why = !said.empty() ? said : tuned.found.gains() ? "" : why();
+    const bool open = tuned.trial.verdict == TrialVerdict::kUndecided;
+    tuned.found.why = !said.empty() ? said : open || tuned.found.gains() ? "" : why();
     keepAll(result_);
   }
 

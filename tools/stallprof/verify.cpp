@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "present/words/wording.h"
+#include "stallprof/interruption.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 #include "stallprof/trial_command.h"
@@ -59,8 +60,7 @@ class VerifyCommand final : public TrialCommand {
  private:
   [[nodiscard]] std::string refused() {
     if (std::string why = takeEarlier(fix_); !why.empty()) return why;
-    const std::size_t both = earlier_.trials.size() + result_.trials.size();
-    return !fix_.empty() && withEarlier(result_).trials.size() < both && !force_
+    return !fix_.empty() && decidedBefore() && !force_
                ? "that fix was tried; --force replaces its result"
                : "";
   }
@@ -75,13 +75,16 @@ class VerifyCommand final : public TrialCommand {
       std::fprintf(stderr, "stallprof: fix%zu: %s (%s, %s)\n", i + 1,
                    joinShell(result_.trials[i].options).c_str(), result_.trials[i].finding.c_str(),
                    predictedText(result_.trials[i].predicted).c_str());
+    noteInterruption();
     Status kept = Done{};
     const Status ran = runTrials(plan_, result_, [&](const Trials& trials) {
       if (const Status written = keep(trials); !written.ok()) kept = written;
     });
+    if (!ran.ok()) endByInterruption();
     if (!ran.ok()) return fail(ran.error().message, kNotTried);
     if (!kept.ok()) return fail(kept.error().message, 1);
     print(analysis);
+    endByInterruption();
     return std::any_of(result_.trials.begin(), result_.trials.end(),
                        [](const Trial& t) { return t.verdict == TrialVerdict::kUndecided; })
                ? 4

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "gate/interim.h"
 #include "launch/setup/overrides.h"
+#include "stallprof/interruption.h"
 #include "stallprof/reading.h"
 #include "stallprof/recorded_run.h"
 
@@ -57,6 +58,8 @@ class Runs {
  private:
   static constexpr std::size_t kBase = static_cast<std::size_t>(-1);
   Status round(std::size_t number);
+  // What is known where there are no more runs; the Error, where that is nothing.
+  Status stopped(const Error& why);
   void measureCeilings();
   void judge(double alpha);
   [[nodiscard]] bool decided() const;
@@ -155,9 +158,12 @@ RecordedRun Runs::recordedRun(const std::string& name,
 }
 
 Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::string>& options) {
+  const Error interrupted{Error::Kind::kUsage, name + " was interrupted"};
+  if (interruption() != 0) return interrupted;
   const RecordedRun run = recordedRun(name, options);
   const Nanos began = now();
   const auto status = runRecorded(run);
+  if (interruption() != 0) return interrupted;
   if (!status.ok()) return status.error();
   const Nanos took = now() - began;
   if (wasLate(status.value()))
@@ -211,9 +217,16 @@ Status Runs::run(std::size_t which, std::size_t number) {
     const auto& fix = trials_.trials[which].options;
     options.insert(options.end(), fix.begin(), fix.end());
   }
-  const auto measured = judged(name + "-" + std::to_string(number), options, which == kBase);
+  const std::string run = name + "-" + std::to_string(number);
+  auto measured = judged(run, options, which == kBase);
+  // By chance, as it ran before: all that was measured would be of no use.
+  if (!measured.ok() && which == kBase && longest_ > Nanos(0) && interruption() == 0) {
+    trials_.notes.push_back(measured.error().message + ". That run was repeated.");
+    std::fprintf(stderr, "stallprof: %s\n", trials_.notes.back().c_str());
+    measured = judged(run + "-again", options, true);
+  }
   if (measured.ok() && !measured.value().unsure.empty()) {
-    trials_.trials[which].why = measured.value().unsure;
+    leaveUndecided(trials_.trials[which], measured.value().unsure);
     return Done{};
   }
   if (measured.ok()) {
@@ -221,7 +234,7 @@ Status Runs::run(std::size_t which, std::size_t number) {
     if (measured.value().peakBytes) bytes_[which].push_back(*measured.value().peakBytes);
     return Done{};
   }
-  if (which == kBase) return measured.error();
+  if (which == kBase || interruption() != 0) return measured.error();
   trials_.trials[which].verdict = TrialVerdict::kFailed;
   trials_.trials[which].why = measured.error().message;
   return Done{};
@@ -241,7 +254,7 @@ void Runs::measureCeilings() {
         measured.ok() ? endedAsEver(name, measured.value()) : Status(measured.error());
     if (ended.ok())
       into = measured.value().step;
-    else
+    else if (interruption() == 0)
       trials_.notes.push_back("No ceiling by " + name + ": " + ended.error().message + ".");
   };
   take("replay", replay, trials_.replayStep);
@@ -254,11 +267,23 @@ Status Runs::round(std::size_t number) {
     if (open(trials_.trials[i])) order.push_back(i);
   if (number % 2 == 0) std::reverse(order.begin(), order.end());
   for (const std::size_t which : order)
-    if (const Status ran = run(which, number); !ran.ok()) return ran;
+    if (const Status ran = run(which, number); !ran.ok()) return stopped(ran.error());
   for (Trial& trial : trials_.trials)
     if (open(trial)) trial.base = base_;
   compareMemory();
   return Done{};
+}
+
+Status Runs::stopped(const Error& why) {
+  bool any = false;
+  for (Trial& trial : trials_.trials) {
+    if (open(trial)) {
+      trial.base = base_;
+      leaveUndecided(trial, why.message);
+    }
+    any = any || trial.speedup || trial.verdict == TrialVerdict::kFailed;
+  }
+  return any ? Status(Done{}) : why;
 }
 
 void Runs::compareMemory() {
@@ -298,7 +323,9 @@ Status Runs::search(const Search& search) {
     std::vector<std::string> all = plan_.window;
     all.insert(all.end(), options->begin(), options->end());
     const std::string name = search.name + "-" + std::to_string(number);
-    if (const Status taken = search.take(judged(name, all, number == 1)); !taken.ok()) return taken;
+    const auto measured = judged(name, all, number == 1);
+    if (interruption() != 0) return measured.error();
+    if (const Status taken = search.take(measured); !taken.ok()) return taken;
   }
 }
 

@@ -33,7 +33,8 @@ struct VerifyPlan {
 // Runs the command as it is and with each fix by turns (base 1 2, 2 1 base, ...), so that whatever
 // drifts on the host falls on all of them. Judges after `runs` a side, and after `maximum`: what is
 // decided is run no more. A line a run on stderr. `keep` is called with what is known after each
-// round. The Error (kUsage) is for a command that gives no steps as it is.
+// round. The Error (kUsage) is for a command that gives no steps as it is, or an interruption,
+// before any of that; later the trials that are open stay undecided, with that reason.
 [[nodiscard]] Status runTrials(const VerifyPlan& plan, Trials& trials,
                                const std::function<void(const Trials&)>& keep);
 

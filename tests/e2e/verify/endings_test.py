@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -23,6 +24,9 @@ class Slow(Dataset):
         if torch.utils.data.get_worker_info() and "dies" in sys.argv and i >= 400: os._exit(3)
         if torch.utils.data.get_worker_info() and i >= (400 if "later" in sys.argv else 4000 if "ends" in sys.argv else 0): lock.acquire()
         return torch.ones(4)
+runs = int(open("runs").read()) if os.path.exists("runs") else 0
+open("runs", "w").write(str(runs + 1))
+if str(runs + 1) in os.environ.get("FAILS", "").split(): sys.exit("ConnectionError: no answer")
 terms = []
 def save(number, frame):
     terms.append(number)
@@ -107,6 +111,39 @@ class Endings(Training):
                               cwd=self.work, stdout=subprocess.PIPE, timeout=400, check=False)
         self.assertIn(done.returncode, (0, 4))
         self.assertNotIn(b"failed", done.stdout)
+
+    def verify_with_failing_runs(self, fix, fails):
+        """Runs 1 to 7 are base-1, fix1-1, replay, drain, fix1-2, base-2 and base-3, where none is repeated."""
+        if self.runs():
+            os.remove(os.path.join(self.work, "runs"))
+        return subprocess.Popen([STALLPROF, "verify", "--steps", "20", "--fix", fix, "--in-place", self.recording],
+                                cwd=self.work, env=dict(os.environ, FAILS=fails), stdout=subprocess.PIPE,
+                                universal_newlines=True, start_new_session=True)
+
+    def runs(self):
+        try:
+            with open(os.path.join(self.work, "runs")) as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def test_what_is_known_is_printed_where_the_unchanged_program_fails_or_the_runs_are_interrupted(self):
+        fix = self.fix_by_workers(lambda: self.stallprof(
+            "run", "--report", "none", "-o", self.recording, "--steps", "50", "--count-from", "optimizer-step", "--",
+            PYTHON, "late.py", "ends"))
+        failing = self.verify_with_failing_runs(fix, "6 8 9")   # base-2, which is repeated, and both of base-3
+        said = failing.communicate(timeout=400)[0]
+        self.assertEqual(failing.returncode, 4, said)
+        self.assertRegex(said, r"measured  not decided: [\d.]+x, 2 and [23] runs; base-3-again .*ConnectionError")
+        self.assertIn("base-2 made no steps and ended with 1: ConnectionError: no answer. That run was repeated.", said)
+        self.assertIn("not decided", self.stallprof("report", self.recording).stdout)
+        interrupted = self.verify_with_failing_runs(fix, "")    # what is undecided may be replaced
+        self.wait_for(lambda: self.runs() == "6", "no sixth run", 200)
+        os.killpg(interrupted.pid, signal.SIGINT)
+        said = interrupted.communicate(timeout=200)[0]
+        self.assertEqual(interrupted.returncode, -signal.SIGINT, said)
+        self.assertRegex(said, r"measured  not decided: [\d.]+x, 1 and 2 runs; base-2 was interrupted")
+        self.assertEqual(self.processes(), [])
 
     def test_a_fix_whose_workers_die_after_some_steps_has_failed_and_a_link_is_not_emptied(self):
         fix = self.fix_by_workers(lambda: self.stallprof(   # it ends with 1 after the TERM of its steps

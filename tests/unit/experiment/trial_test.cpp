@@ -130,6 +130,19 @@ TEST_CASE("too few runs decide nothing") {
   CHECK_FALSE(few.low);
 }
 
+TEST_CASE("what was measured until the runs ended is no verdict") {
+  Trial trial;
+  trial.base = {0.2, 0.2};
+  trial.fix = {0.05};
+  leaveUndecided(trial, "base-3 ended with 1: ConnectionError");
+  CHECK(trial.verdict == TrialVerdict::kUndecided);
+  CHECK(outcomeText(trial) ==
+        "not decided: 4.00x, 2 and 1 runs; base-3 ended with 1: ConnectionError");
+  Trial none;
+  leaveUndecided(none, "base-1 was interrupted");
+  CHECK(outcomeText(none) == "not measured: base-1 was interrupted");
+}
+
 TEST_CASE("a fix that could not be measured says why, and is not called failed") {
   Trial trial;
   trial.why = "fix1-1 made no step in the last 8.7 s of its 20, in which it did other work";
