@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -18,6 +19,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "launch/setup/overrides.h"
+#include "stallprof/interruption.h"
 #include "stallprof/output.h"
 #include "stallprof/recorded_run.h"
 #include "stallprof/running.h"
@@ -285,11 +287,16 @@ void TrialCommand::planRuns(const Analysis& analysis) {
                             " of its time. Short runs can contain too much or too little of them.");
 }
 
-std::string TrialCommand::endText(const Analysis& recorded) const {
-  std::string text = otherPace(result_, recorded);
-  if (!text.empty()) text += "\n";
+int TrialCommand::end(std::string text, const Analysis& recorded, const Status& kept,
+                      int status) const {
+  const std::string other = otherPace(result_, recorded);
+  if (!other.empty()) text += other + "\n";
   for (const std::string& line : result_.notes) text += line + "\n";
-  return text + "To show the results: stallprof report " + quoteShell(recording_) + "\n";
+  if (kept.ok()) text += "To show the results: stallprof report " + quoteShell(recording_) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!kept.ok()) status = fail("the report lacks these results: " + kept.error().message, 1);
+  endByInterruption();
+  return status;
 }
 
 }  // namespace stallprof

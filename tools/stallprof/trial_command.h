@@ -43,8 +43,9 @@ class TrialCommand : public Command {
   [[nodiscard]] bool decidedBefore() const;  // one of `result_`
   Status keep(const Trials& trials) const;
 
-  // Notes, and where to see more.
-  [[nodiscard]] std::string endText(const Analysis& recorded) const;
+  // Prints the results, `text`, with notes and where to see more, also where they could not be
+  // `kept`; ends by the signal that interrupted the runs. The exit status: `status`, or another.
+  int end(std::string text, const Analysis& recorded, const Status& kept, int status) const;
 
   std::string recording_;
   VerifyPlan plan_;

@@ -82,11 +82,9 @@ class TuneCommand final : public TrialCommand {
     if (nothing) endByInterruption();
     if (nothing) return fail(ran.error().message, kCannotTry);
     finish();
-    if (!kept_.ok()) return fail(kept_.error().message, 1);
-    print();
-    endByInterruption();
-    if (!ran.ok()) return fail(ran.error().message, 4);
-    return result_.tuned->trial.verdict == TrialVerdict::kUndecided ? 4 : 0;
+    if (!ran.ok() && interruption() == 0) (void)fail(ran.error().message, 4);
+    return end(foundText(), analysis, kept_,
+               result_.tuned->trial.verdict == TrialVerdict::kUndecided ? 4 : 0);
   }
 
   Maybe<std::vector<std::string>> next() {
@@ -141,7 +139,7 @@ class TuneCommand final : public TrialCommand {
     if (!trials.trials.empty()) trials.tuned->trial = trials.trials[0];
     trials.trials.clear();  // it is no fix of the report
     settle(*trials.tuned);
-    if (const Status written = keep(trials); !written.ok()) kept_ = written;
+    kept_ = keep(trials);
   }
 
   void finish() {
@@ -212,12 +210,11 @@ class TuneCommand final : public TrialCommand {
     return seen;
   }
 
-  void print() const {
+  [[nodiscard]] std::string foundText() const {
     std::string text;
     for (const std::string& line : tuningLines(result_.tuned->found))
       text += escapeTerminal(line) + "\n";
-    text += "\n" + endText(*analysis_);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    return text + "\n";
   }
 
   unsigned settings_ = 5;

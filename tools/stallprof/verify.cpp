@@ -77,18 +77,14 @@ class VerifyCommand final : public TrialCommand {
                    predictedText(result_.trials[i].predicted).c_str());
     noteInterruption();
     Status kept = Done{};
-    const Status ran = runTrials(plan_, result_, [&](const Trials& trials) {
-      if (const Status written = keep(trials); !written.ok()) kept = written;
-    });
+    const Status ran =
+        runTrials(plan_, result_, [&](const Trials& trials) { kept = keep(trials); });
     if (!ran.ok()) endByInterruption();
     if (!ran.ok()) return fail(ran.error().message, kNotTried);
-    if (!kept.ok()) return fail(kept.error().message, 1);
-    print(analysis);
-    endByInterruption();
-    return std::any_of(result_.trials.begin(), result_.trials.end(),
-                       [](const Trial& t) { return t.verdict == TrialVerdict::kUndecided; })
-               ? 4
-               : 0;
+    const bool open =
+        std::any_of(result_.trials.begin(), result_.trials.end(),
+                    [](const Trial& trial) { return trial.verdict == TrialVerdict::kUndecided; });
+    return end(trialsText(), analysis, kept, open ? 4 : 0);
   }
 
   [[nodiscard]] std::string ceilingsText() const {
@@ -103,15 +99,14 @@ class VerifyCommand final : public TrialCommand {
     return text.empty() ? text : text + "\n";
   }
 
-  void print(const Analysis& analysis) const {
+  [[nodiscard]] std::string trialsText() const {
     std::string text;
     for (const Trial& trial : result_.trials) {
       text += fmt::format("{}\n  {}\n", trial.finding, joinShell(trial.options));
       text += "  " + predictedText(trial.predicted) + "\n";
       text += "  measured  " + outcomeText(trial) + "\n\n";
     }
-    text += ceilingsText() + endText(analysis);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    return text + ceilingsText();
   }
 
   std::string fix_;

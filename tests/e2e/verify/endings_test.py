@@ -145,6 +145,18 @@ class Endings(Training):
         self.assertRegex(said, r"measured  not decided: [\d.]+x, 1 and 2 runs; base-2 was interrupted")
         self.assertEqual(self.processes(), [])
 
+    def test_what_was_measured_is_printed_where_it_cannot_be_kept(self):
+        fix = self.fix_by_workers(lambda: self.stallprof(
+            "run", "--report", "none", "-o", self.recording, "--steps", "50", "--count-from", "optimizer-step", "--",
+            PYTHON, "late.py", "ends"))
+        verify = self.verify_with_failing_runs(fix, "2")   # the first with the fix, which decides
+        self.wait_for(lambda: self.runs() == "1", "no first run", 60)
+        os.mkdir(os.path.join(self.recording, "trials", "outcome.json"))
+        said = verify.communicate(timeout=200)[0]
+        self.assertEqual(verify.returncode, 1, said)
+        self.assertRegex(said, "measured  failed: fix1-1 made no steps and ended with 1: ConnectionError")
+        self.assertNotIn("To show the results", said)
+
     def test_a_fix_whose_workers_die_after_some_steps_has_failed_and_a_link_is_not_emptied(self):
         fix = self.fix_by_workers(lambda: self.stallprof(   # it ends with 1 after the TERM of its steps
             "run", "--report", "none", "-o", self.recording, "--steps", "60", "--count-from", "optimizer-step", "--", PYTHON,
