@@ -15,11 +15,10 @@ namespace {
 
 // Why `run` cannot be judged: the command under it failed. "" where it did not.
 std::string failureOf(const GateRun& run) {
+  if (!failed(run)) return "";
   if (run.exitSignal)
     return fmt::format("{} died of signal {}", inQuotes(run.path), *run.exitSignal);
-  if (run.exitCode.value_or(0) != 0)
-    return fmt::format("{} exited with status {}", inQuotes(run.path), *run.exitCode);
-  return "";
+  return fmt::format("{} exited with status {}", inQuotes(run.path), *run.exitCode);
 }
 
 std::string firstFailure(std::span<const GateRun> base, std::span<const GateRun> head) {

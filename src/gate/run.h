@@ -31,12 +31,18 @@ struct GateRun {
   RunNumbers numbers;
   Fingerprint host;
   Maybe<std::int64_t> exitCode, exitSignal;
+  bool endedAsAsked = false;             // by --steps or --for: no failure
   std::string stepSource;                // what a step is of; "" not known
   std::vector<std::int64_t> batchSizes;  // of its loaders, each once, in order; not all are known
   std::vector<Suspect> suspects;         // by rank
   std::vector<std::string> files;        // where its loaders and findings are, absolute ones
   std::string foreignFile;               // of these one that belongs to the other side; "" none
 };
+
+// Whether its command failed.
+[[nodiscard]] inline bool failed(const GateRun& run) {
+  return !run.endedAsAsked && (run.exitSignal || run.exitCode.value_or(0) != 0);
+}
 
 // Reads a report in JSON; bounded by the text. The Error does not name `path`.
 [[nodiscard]] Result<GateRun> readGateRun(const std::string& path, const std::string& json);

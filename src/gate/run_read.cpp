@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "analysis/describe/describe.h"
 #include "analysis/verdict/registry.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -62,6 +63,14 @@ std::vector<Suspect> suspectsOf(const Json& report) {
   return out;
 }
 
+std::vector<Untrusted> overridesOf(const Json& report) {
+  std::vector<Untrusted> words;
+  const Json& overrides = at(report, {"run", "overrides"});
+  if (overrides.is_array())
+    for (const Json& word : overrides) words.emplace_back(textOf(word));
+  return words;
+}
+
 Json hostJson(const Fingerprint& host) {
   return {{"cpu_model", toUtf8(host.cpuModel)},
           {"cores", toUtf8(host.cores)},
@@ -92,6 +101,7 @@ Result<GateRun> readGateRun(const std::string& path, const std::string& json) {
   run.host = hostOf(report);
   run.exitCode = wholeOf(at(report, {"run", "exit", "code"}));
   run.exitSignal = wholeOf(at(report, {"run", "exit", "signal"}));
+  run.endedAsAsked = endedAsAsked(overridesOf(report), run.exitCode, run.exitSignal);
   run.stepSource = textOf(at(report, {"steps", "source"}));
   const Json &loaders = at(report, {"run", "loaders"}), &findings = at(report, {"findings"});
   if (loaders.is_array())

@@ -86,7 +86,7 @@ int collect(const std::vector<std::string>& runs, Kept& kept) {
     if (!json.ok()) return fail(json.error().message, 2);
     const Result<GateRun> run = readGateRun(path, json.value());
     if (!run.ok()) return fail(inQuotes(path) + ": " + run.error().message, 2);
-    if (run.value().exitSignal || run.value().exitCode.value_or(0) != 0)
+    if (failed(run.value()))
       return fail(inQuotes(path) + " is of a command that failed: it cannot be a base", 4);
     if (kept.reports.empty()) kept.index.host = run.value().host;
     if (run.value().host != kept.index.host)

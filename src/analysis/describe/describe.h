@@ -19,6 +19,10 @@ namespace stallprof {
 [[nodiscard]] std::vector<std::string> remarksOf(const Trace& trace);
 // Whether `option` of `run`, or one that begins so, changed it from outside.
 [[nodiscard]] bool askedFor(const RunInfo& run, std::string_view option);
+// Whether a command that ended so was ended by TERM after --steps or --for, which are of its
+// `overrides`: no failure. A shell makes 128 + 15 of the signal. Null: not of that kind, not known.
+[[nodiscard]] bool endedAsAsked(const std::vector<Untrusted>& overrides,
+                                Maybe<std::int64_t> exitCode, Maybe<std::int64_t> exitSignal);
 // What no share is of, where that is most of the run and a minute or more: a sentence. Else empty.
 [[nodiscard]] std::string outsideWindow(const Trace& trace, const TrainerFacts& trainer,
                                         const RunInfo& run);

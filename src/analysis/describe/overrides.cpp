@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 
 #include "analysis/describe/describe.h"
@@ -36,6 +37,14 @@ std::string settingText(const RunInfo::Setting& s) {
 bool askedFor(const RunInfo& run, std::string_view option) {
   return std::any_of(run.overrides.begin(), run.overrides.end(),
                      [&](const Untrusted& word) { return word.raw().starts_with(option); });
+}
+
+bool endedAsAsked(const std::vector<Untrusted>& overrides, Maybe<std::int64_t> exitCode,
+                  Maybe<std::int64_t> exitSignal) {
+  const bool asked = std::any_of(overrides.begin(), overrides.end(), [](const Untrusted& word) {
+    return word.raw() == "--steps" || word.raw() == "--for";
+  });
+  return asked && (exitSignal ? *exitSignal == SIGTERM : exitCode == 128 + SIGTERM);
 }
 
 void describeOverrides(const Trace& trace, RunInfo& run) {

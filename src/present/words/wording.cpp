@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/describe/describe.h"
 #include "base/units.h"
 #include "stallprof/version.h"
 
@@ -34,6 +35,15 @@ std::string hostText(const Analysis& a) {
   for (const auto& [name, count] : gpus)
     text += ", " + (count > 1 ? std::to_string(count) + " x " : "") + name;
   return text;
+}
+
+// "" where it did not fail; what --steps ends did not.
+std::string failureText(const RunInfo& run) {
+  if (endedAsAsked(run.overrides, run.exitCode, run.exitSignal)) return "";
+  if (run.exitSignal)
+    return "The command was ended by signal " + std::to_string(*run.exitSignal) + ".";
+  if (run.exitCode.value_or(0) == 0) return "";
+  return "The command failed: exit status " + std::to_string(*run.exitCode) + ".";
 }
 
 std::string why(const std::string& source) {
@@ -168,10 +178,7 @@ std::vector<std::string> incomplete(const Analysis& a) {
 
 std::vector<std::string> warnings(const Analysis& a) {
   std::vector<std::string> out = incomplete(a);
-  if (a.run.exitSignal)
-    out.push_back("The command was ended by signal " + std::to_string(*a.run.exitSignal) + ".");
-  else if (a.run.exitCode.value_or(0) != 0)
-    out.push_back("The command failed: exit status " + std::to_string(*a.run.exitCode) + ".");
+  if (std::string failure = failureText(a.run); !failure.empty()) out.push_back(std::move(failure));
   out.insert(out.end(), a.caveats.begin(), a.caveats.end());
   return out;
 }

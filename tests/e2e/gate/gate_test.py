@@ -78,6 +78,17 @@ class Statuses(reports.Folder):
         self.assertIn("WORKLOAD FAILED",
                       self.gate(base, self.side("head", 100, run__exit__code=1), status=4))
 
+    def test_a_run_that_steps_ended_is_no_failed_workload(self):
+        asked = {"run__exit": {"code": None, "signal": 15}, "run__overrides": ["--steps", "60"]}
+        base, head = self.side("base", 100, **asked), self.side("head", 100.3, **asked)
+        self.assertIn("PASS", self.gate(base, head, status=0))
+        kept = reports.call("gate", "--baseline", "save", "kept", *base, cwd=self.dir)
+        self.assertEqual(kept.returncode, 0, kept.stderr)
+        compared = reports.call("compare", *base, "--", *head, cwd=self.dir).stdout.decode()
+        self.assertNotIn("signal", compared)
+        killed = self.side("killed", 100, **{**asked, "run__exit": {"code": None, "signal": 9}})
+        self.assertIn("died of signal 9", self.gate(base, killed, status=4))
+
     def test_a_recording_is_read_like_its_report(self):
         got = reports.call("run", "-o", "r.stallprof", "--report", "json=r.json", "--", "sleep", "0.3",
                            cwd=self.dir)

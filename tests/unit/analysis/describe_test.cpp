@@ -96,6 +96,19 @@ TEST_CASE("samples a second are of a loader that the training consumes") {
   CHECK(*cycled == Approx(64 * 20).epsilon(0.05));
 }
 
+TEST_CASE("an end by TERM after --steps or --for was asked for, any other was not") {
+  const std::vector<Untrusted> steps = {Untrusted("--steps"), Untrusted("60")},
+                               time = {Untrusted("--threads"), Untrusted("2"), Untrusted("--for"),
+                                       Untrusted("9")};
+  CHECK(endedAsAsked(steps, {}, 15));
+  CHECK(endedAsAsked(time, 143, {}));
+  CHECK_FALSE(endedAsAsked(steps, {}, 9));
+  CHECK_FALSE(endedAsAsked(steps, 1, {}));
+  CHECK_FALSE(endedAsAsked(steps, {}, {}));
+  CHECK_FALSE(endedAsAsked({}, {}, 15));
+  CHECK_FALSE(endedAsAsked({Untrusted("--set"), Untrusted("num_workers=4")}, 143, {}));
+}
+
 TEST_CASE("a run says how it ended: by code, by signal, unknown, or not yet") {
   const std::string begun = "manifest started=1s\nmanifest command=\"a\"\n2s host\n";
   SECTION("by code") {

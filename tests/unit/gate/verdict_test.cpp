@@ -256,6 +256,18 @@ TEST_CASE("other hosts, and commands that failed, are not judged") {
   CHECK_FALSE(judgeGate(defaultPolicy(), base, {}).ok());
 }
 
+TEST_CASE("a run that --steps ended is judged") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = base;
+  for (GateRun& run : head) {
+    run.exitCode.reset();
+    run.exitSignal = 15;
+    run.endedAsAsked = true;
+  }
+  CHECK(judged(base, head).outcome == Outcome::kPass);
+  CHECK(notesOn(base, head).empty());
+}
+
 TEST_CASE("a metric that a run lacks is an error, but for one that is only shown") {
   const Side base = sampleSide(100, 0.01);
   Side head = sampleSide(100, 0.01);

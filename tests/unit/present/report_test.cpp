@@ -242,6 +242,15 @@ TEST_CASE("an unfinished, damaged or failed run is named above the verdict") {
   }
 }
 
+TEST_CASE("the end that --steps asked for is no failure of the command") {
+  Analysis a = samples::inputBound();
+  a.run.exitCode.reset();
+  a.run.exitSignal = 15;
+  CHECK(contains(reportText(a, wide(100)), "! The command was ended by signal 15."));
+  a.run.overrides = {Untrusted("--steps"), Untrusted("60")};
+  CHECK(!contains(reportText(a, wide(100)), "ended by signal"));
+}
+
 TEST_CASE("gains within ten percent of each other are said to be tied") {
   CHECK(contains(reportText(samples::tied(), wide(100)), "1 and 2 are tied"));
   CHECK(!contains(reportText(samples::inputBound(), wide(100)), "tied"));
