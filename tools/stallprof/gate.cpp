@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
@@ -15,8 +12,8 @@
 #include "sampler/proc/proc_file.h"
 #include "stallprof/command_line.h"
 #include "stallprof/gate_baseline.h"
+#include "stallprof/gate_turns.h"
 #include "stallprof/output.h"
-#include "stallprof/recorded_run.h"
 
 namespace stallprof {
 namespace {
@@ -105,90 +102,6 @@ Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
   auto& notes = result.value().notes;
   notes.insert(notes.begin(), sides.value().notes.begin(), sides.value().notes.end());
   return result;
-}
-
-// Two commands to be run by turns, each under `stallprof run` in a process of its own.
-struct TurnsPlan {
-  std::size_t maximum = 0;              // runs a side that there may be: for the lines on stderr
-  bool fewerMayDo = false;              // not all of them need be made
-  std::vector<std::string> base, head;  // at least one word each
-  std::string baseDirectory;            // where the base runs; "": here
-  std::string keep;  // a new directory for what is made; "": named after the time
-};
-
-// The recordings, in order. Fewer than planned where a command failed: the last one made is its.
-struct Turns {
-  std::vector<std::string> base, head, notes;
-  std::string place;   // the directory, absolute; "": not made yet
-  bool ended = false;  // a command failed: no more runs
-};
-
-Error cannot(const std::string& what) { return {Error::Kind::kUsage, what}; }
-
-// A directory that was not there before.
-Result<std::string> makeTurnDirectory(std::string name) {
-  if (name.empty())
-    name = "gate." + localText(realtimeNow(), "%Y%m%d-%H%M%S") + ".p" + std::to_string(::getpid());
-  std::error_code error;
-  if (fs::create_directory(name, error)) return name;
-  return cannot(error ? "cannot make " + inQuotes(name) + ": " + error.message()
-                      : inQuotes(name) + " exists; stallprof never overwrites");
-}
-
-// The recording's place is appended to its side.
-Status runOne(const RecordedRun& run, const std::string& name, const std::string& which,
-              Turns& turns) {
-  const Nanos began = now();
-  const auto status = runRecorded(run);
-  if (!status.ok()) return status.error();
-  std::fprintf(stderr, "stallprof: %s: %s %s after %.1f s\n", which.c_str(), name.c_str(),
-               endOf(status.value()).c_str(), seconds(now() - began));
-  (name.starts_with("base") ? turns.base : turns.head).push_back(run.recording);
-  if (status.value() == 0) return Done{};
-  turns.ended = true;
-  turns.notes.push_back("The series ended after " + name + ", which " + endOf(status.value()) +
-                        "; its output is in " + inQuotes(run.log) + ".");
-  return Done{};
-}
-
-// Once, before the first run.
-Status prepare(const TurnsPlan& plan, Turns& turns) {
-  std::error_code error;
-  if (!plan.baseDirectory.empty() && !fs::is_directory(plan.baseDirectory, error))
-    return cannot(inQuotes(plan.baseDirectory) + " is not a directory to run the base in");
-  const Result<std::string> made = makeTurnDirectory(plan.keep);
-  if (!made.ok()) return made.error();
-  turns.place = fs::absolute(made.value(), error).string();
-  turns.notes.push_back("Run in alternation; recordings and output of the commands are in " +
-                        inQuotes(made.value()) + ".");
-  return Done{};
-}
-
-// Runs base head head base base head ... until there are `runs` a side: whatever drifts on the host
-// falls on both sides. Called again with more it goes on where it was. What the commands print goes
-// to a file beside each recording; one line a run to stderr. Blocks until the last has ended;
-// whatever kills this process ends the running command. The Error (kUsage) is for what could not be
-// run at all.
-Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
-  if (turns.place.empty())
-    if (const Status prepared = prepare(plan, turns); !prepared.ok()) return prepared;
-  const fs::path place = turns.place;
-  for (std::size_t i = turns.base.size() + turns.head.size(); i < 2 * runs && !turns.ended; ++i) {
-    const std::size_t pair = i / 2;
-    const bool base = (i % 2 == 0) == (pair % 2 == 0);  // A B B A
-    const std::string name = (base ? "base-" : "head-") + std::to_string(pair + 1);
-    RecordedRun run;
-    run.recording = (place / (name + ".stallprof")).string();
-    run.log = (place / (name + ".log")).string();
-    run.command = base ? plan.base : plan.head;
-    if (base) run.directory = plan.baseDirectory;
-    const std::string which = "run " + std::to_string(i + 1) + " of " +
-                              (plan.fewerMayDo && runs < plan.maximum ? "at most " : "") +
-                              std::to_string(2 * plan.maximum);
-    const Status ran = runOne(run, name, which, turns);
-    if (!ran.ok()) return ran;
-  }
-  return Done{};
 }
 
 // With --ab the sides are made first; with --max-runs some more before each further interim
