@@ -28,6 +28,16 @@ std::string firstFailure(std::span<const GateRun> base, std::span<const GateRun>
   return "";
 }
 
+// The first run whose recorder died before its command ended, in words; "" where there is none.
+std::string firstCutOff(std::span<const GateRun> base, std::span<const GateRun> head) {
+  for (const auto side : {base, head})
+    for (const GateRun& run : side)
+      if (run.cutOff)
+        return fmt::format("{} has no end: its recorder died before the command ended",
+                           inQuotes(run.path));
+  return "";
+}
+
 // The first difference between what the runs ran on, in words; "" where there is none.
 std::string mismatch(const Policy& policy, std::span<const GateRun> base,
                      std::span<const GateRun> head) {
@@ -258,6 +268,8 @@ Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base
   if (std::string why = firstFailure(base, head); !why.empty())
     return refused(std::move(result), Outcome::kWorkloadFailed, std::move(why));
   if (head.empty()) return Error{Error::Kind::kUsage, "no runs to judge: name some after the --"};
+  if (std::string why = firstCutOff(base, head); !why.empty())
+    return refused(std::move(result), Outcome::kNotComparable, std::move(why));
   if (std::string why = mismatch(policy, base, head); !why.empty()) {
     if (!policy.mismatchWarns)
       return refused(std::move(result), Outcome::kNotComparable, std::move(why));

@@ -32,6 +32,7 @@ struct GateRun {
   Fingerprint host;
   Maybe<std::int64_t> exitCode, exitSignal;
   bool endedAsAsked = false;             // by --steps or --for: no failure
+  bool cutOff = false;                   // its command ended, its recording has no end
   std::string stepSource;                // what a step is of; "" not known
   std::vector<std::int64_t> batchSizes;  // of its loaders, each once, in order; not all are known
   std::vector<Suspect> suspects;         // by rank

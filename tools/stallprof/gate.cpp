@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include "base/fd.h"
@@ -28,6 +31,7 @@ struct Request {
   std::string baseDirectory, keep;    // what else belongs to --ab
   std::vector<std::string> base, head, reports;
   std::vector<std::string> baseCommand, headCommand;  // with --ab
+  std::map<std::string, int> statuses;                // of Turns
 };
 
 // The file named, else stallprof-gate.toml where it stands, else the default policy.
@@ -92,11 +96,23 @@ std::string fileOfTheHead(const std::vector<std::string>& files, const Request& 
   return "";
 }
 
+// A recorder that died kept nothing of the command's end: what was waited for says how that was.
+void addWaited(const std::map<std::string, int>& statuses, GateRun& run) {
+  const auto found = statuses.find(run.path);
+  if (found == statuses.end() || failed(run)) return;
+  const int status = found->second;
+  run.cutOff = status == 0 && !run.exitCode && !run.exitSignal;
+  if (WIFSIGNALED(status)) run.exitSignal = WTERMSIG(status);
+  if (WIFEXITED(status)) run.exitCode = WEXITSTATUS(status);
+}
+
 Result<GateResult> judgeSides(const Policy& policy, const Request& request) {
   auto sides = readSides(policy, request.base, request.head);
   if (!sides.ok()) return sides.error();
   if (!request.baseDirectory.empty())
     for (GateRun& run : sides.value().base) run.foreignFile = fileOfTheHead(run.files, request);
+  for (auto* side : {&sides.value().base, &sides.value().head})
+    for (GateRun& run : *side) addWaited(request.statuses, run);
   Result<GateResult> result = judgeGate(policy, sides.value().base, sides.value().head);
   if (!result.ok()) return result;
   auto& notes = result.value().notes;
@@ -119,12 +135,14 @@ Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
   if (const Status ran = runByTurns(plan, 1, turns); !ran.ok()) return ran.error();
   request.base = turns.base;
   request.head = turns.head;
+  request.statuses = turns.statuses;
   if (Result<GateResult> asked = judgeSides(each, request); !asked.ok()) return asked;
   for (std::size_t taken = 1;; ++taken) {
     const Status ran = runByTurns(plan, interims[taken - 1], turns);
     if (!ran.ok()) return ran.error();
     request.base = turns.base;
     request.head = turns.head;
+    request.statuses = turns.statuses;
     Result<GateResult> result = judgeSides(each, request);
     if (!result.ok()) return result;
     if (taken < interims.size() && !turns.ended && wantsMore(result.value())) continue;

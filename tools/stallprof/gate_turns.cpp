@@ -37,6 +37,7 @@ Status runOne(const RecordedRun& run, const std::string& name, const std::string
   std::fprintf(stderr, "stallprof: %s: %s %s after %.1f s\n", which.c_str(), name.c_str(),
                endOf(status.value()).c_str(), seconds(now() - began));
   (name.starts_with("base") ? turns.base : turns.head).push_back(run.recording);
+  turns.statuses[run.recording] = status.value();
   if (status.value() == 0) return Done{};
   turns.ended = true;
   turns.notes.push_back("The series ended after " + name + ", which " + endOf(status.value()) +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct TurnsPlan {
 // The recordings, in order. Fewer than planned where a command failed: the last one made is its.
 struct Turns {
   std::vector<std::string> base, head, notes;
-  std::string place;   // the directory, absolute; "": not made yet
-  bool ended = false;  // a command failed: no more runs
+  std::map<std::string, int> statuses;  // of each recording's run, as waitpid() gives it
+  std::string place;                    // the directory, absolute; "": not made yet
+  bool ended = false;                   // a command failed: no more runs
 };
 
 // Runs base head head base base head ... until there are `runs` a side: whatever drifts on the host

@@ -90,6 +90,18 @@ class Turns(reports.Folder):
                 self.assertEqual(err.count("\n"), len(made))
                 ElementTree.fromstring(self.read("gate.xml"))
 
+    def test_a_run_whose_recorder_died_is_judged_by_how_it_ended(self):
+        # The front's children are the command and the recorder.
+        kill = ('for p in $(cat /proc/$PPID/task/$PPID/children); do [ $p = $$ ] || kill -9 $p; done; '
+                'sleep .2; ')
+        for end, status, why in (("exit 3", 4, r"head-1\.stallprof' exited with status 3"),
+                                 ("kill -9 $PPID; sleep .2", 4, r"head-1\.stallprof' died of signal 9"),
+                                 ("exit", 3, r"head-1\.stallprof' has no end")):
+            with self.subTest(end=end):
+                out, _ = self.ab("--ab", "1", "--keep", f"kept-{len(end)}", "true", "--", "sh", "-c",
+                                 "sleep .3; " + kill + end, status=status)
+                self.assertRegex(re.sub(r"\s+", " ", out), why)
+
     def test_a_command_that_cannot_be_run(self):
         out, err = self.ab("--ab", "5", "./no-such", "--", "true", status=2)
         self.assertEqual(out, "")

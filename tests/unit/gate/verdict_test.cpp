@@ -268,6 +268,17 @@ TEST_CASE("a run that --steps ended is judged") {
   CHECK(notesOn(base, head).empty());
 }
 
+TEST_CASE("a recording that is cut off is not judged") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = base;
+  head[2].cutOff = true;
+  Policy policy = defaultPolicy();
+  policy.mismatchWarns = true;  // of hosts and work, not of this
+  const GateResult result = judged(base, head, policy);
+  CHECK(result.outcome == Outcome::kNotComparable);
+  CHECK_THAT(result.headline, Contains("'run-2' has no end"));
+}
+
 TEST_CASE("a metric that a run lacks is an error, but for one that is only shown") {
   const Side base = sampleSide(100, 0.01);
   Side head = sampleSide(100, 0.01);
