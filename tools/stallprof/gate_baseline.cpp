@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stallprof/gate_baseline.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -91,27 +92,51 @@ int collect(const std::vector<std::string>& runs, Kept& kept) {
     if (kept.reports.empty()) kept.index.host = run.value().host;
     if (run.value().host != kept.index.host)
       return fail(inQuotes(path) + " is not of the same host as " + inQuotes(runs[0]), 3);
-    char name[32];
-    std::snprintf(name, sizeof name, "run-%03zu.json", kept.reports.size() + 1);
-    kept.index.files.emplace_back(name);
     kept.reports.push_back(json.value());
   }
   return 0;
 }
 
-// The index goes first and comes last: a directory whose writing was cut short is no baseline.
+std::string nameOfRun(std::size_t number) {
+  char name[32];
+  std::snprintf(name, sizeof name, "run-%03zu.json", number);
+  return name;
+}
+
+// Names for the new reports that neither a file in `directory` nor the old base has. Where there is
+// no old base, whatever has such a name is somebody else's.
+Status chooseNames(const std::string& directory, const std::vector<std::string>& old, Kept& kept) {
+  for (std::size_t i = 1; kept.index.files.size() < kept.reports.size(); ++i) {
+    const std::string name = nameOfRun(i);
+    std::error_code error;
+    if (std::find(old.begin(), old.end(), name) != old.end()) continue;
+    if (!fs::exists(fs::symlink_status(fs::path(directory) / name, error)))
+      kept.index.files.push_back(name);
+    else if (old.empty())
+      return Error{Error::Kind::kUsage, inQuotes((fs::path(directory) / name).string()) +
+                                            " exists, and is of no baseline; stallprof never "
+                                            "overwrites: choose another directory"};
+  }
+  return Done{};
+}
+
+void removeAll(const std::string& directory, const std::vector<std::string>& names) {
+  std::error_code ignored;
+  for (const std::string& name : names)
+    if (name != kBaselineIndex) fs::remove(fs::path(directory) / name, ignored);
+}
+
+// The new reports beside the old ones, then the index in one step: until then the old base holds.
 Status store(const std::string& directory, const Kept& kept, const std::vector<std::string>& old) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return ioError("cannot make " + inQuotes(directory), error.value());
-  fs::remove(indexOf(directory), error);
-  for (const std::string& name : old) fs::remove(fs::path(directory) / name, error);
-  for (std::size_t i = 0; i < kept.reports.size(); ++i) {
-    const Status written =
-        writeOutput((fs::path(directory) / kept.index.files[i]).string(), kept.reports[i]);
-    if (!written.ok()) return written;
-  }
-  return writeOutput(indexOf(directory), baselineIndex(kept.index));
+  Status written = Done{};
+  for (std::size_t i = 0; i < kept.reports.size() && written.ok(); ++i)
+    written = writeOutput((fs::path(directory) / kept.index.files[i]).string(), kept.reports[i]);
+  if (written.ok()) written = writeOutput(indexOf(directory), baselineIndex(kept.index));
+  removeAll(directory, written.ok() ? old : kept.index.files);
+  return written;
 }
 
 }  // namespace
@@ -157,6 +182,8 @@ int keepBaseline(bool replace, const std::vector<std::string>& places) {
   }
   Kept kept;
   if (const int status = collect(runs, kept); status != 0) return status;
+  if (const Status chosen = chooseNames(directory, old, kept); !chosen.ok())
+    return fail(chosen.error().message, 2);
   if (const Status stored = store(directory, kept, old); !stored.ok())
     return fail(stored.error().message, 2);
   std::printf("stallprof: %zu run%s kept in %s%s\n", runs.size(), runs.size() == 1 ? "" : "s",

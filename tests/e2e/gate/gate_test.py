@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -134,9 +135,33 @@ class Baseline(reports.Folder):
         self.refused(2, "--baseline update", "--baseline", "save", "perf/base", *slow)
         self.assertEqual(run("--baseline", "update", "perf/base", *slow[:6]).returncode, 0)
         self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "perf/base"))),
-                         ["baseline.json"] + [f"run-00{i}.json" for i in range(1, 7)])
+                         ["baseline.json"] + [f"run-{i:03}.json" for i in range(9, 15)])
         self.gate([], slow, status=0)
         self.gate([], self.side("else", 110, run__host__cores_usable=2.0), status=3)
+
+    def test_save_leaves_files_alone_that_are_of_no_baseline(self):
+        runs = [self.report(f"perf/run-00{i}.json", 100 + i) for i in (2, 3, 4)]
+        before = {name: self.read(name) for name in runs}
+        self.refused(2, r"'perf/run-002\.json' exists", "--baseline", "save", "perf", *runs)
+        self.assertEqual({name: self.read(name) for name in runs}, before)
+        self.assertEqual(len(os.listdir(os.path.join(self.dir, "perf"))), 3)
+
+    def test_an_update_that_cannot_be_written_leaves_the_base_as_it_was(self):
+        base, new = self.side("base", 100, runs=5), self.side("new", 90, runs=5)
+        run = lambda *words, **how: reports.call("gate", *words, cwd=self.dir, **how)
+        self.assertEqual(run("--baseline", "save", "perf", *base).returncode, 0)
+        held = lambda: {name: self.read("perf/" + name)
+                        for name in os.listdir(os.path.join(self.dir, "perf"))}
+        before = held()
+        large = self.report("large.json", 90, not_measured=["x" * 100] * 8000)
+        # No file may grow beyond 200 KiB: the first report is written, the second is not.
+        words = [reports.STALLPROF, "gate", "--baseline", "update", "perf", new[0], large]
+        got = subprocess.run(["sh", "-c", 'trap "" XFSZ; ulimit -f 400; exec "$@"', "sh", *words],
+                             cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(got.returncode, 2, got.stderr)
+        self.assertRegex(got.stderr, rb"^stallprof: cannot write [^\n]*\n$")
+        self.assertEqual(held(), before)
+        self.assertIn("PASS", self.gate(["perf"], base, status=0))
 
     def test_what_may_not_be_a_base(self):
         good = self.side("base", 100, runs=2)
