@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "stallprof/interruption.h"
 #include "stallprof/recorded_run.h"
 
 namespace stallprof {
@@ -28,11 +29,17 @@ Result<std::string> makeTurnDirectory(std::string name) {
                       : inQuotes(name) + " exists; stallprof never overwrites");
 }
 
-// The recording's place is appended to its side.
+// The recording's place is appended to its side. Does not return where the user interrupts it.
 Status runOne(const RecordedRun& run, const std::string& name, const std::string& which,
               Turns& turns) {
   const Nanos began = now();
   const auto status = runRecorded(run);
+  if (interruption() != 0) {
+    const std::string end = status.ok() ? endOf(status.value()) : "was not recorded";
+    std::fprintf(stderr, "stallprof: interrupted: %s %s; recordings and output are in %s\n",
+                 name.c_str(), end.c_str(), inQuotes(turns.place).c_str());
+    endByInterruption();
+  }
   if (!status.ok()) return status.error();
   std::fprintf(stderr, "stallprof: %s: %s %s after %.1f s\n", which.c_str(), name.c_str(),
                endOf(status.value()).c_str(), seconds(now() - began));
@@ -63,8 +70,10 @@ Status prepare(const TurnsPlan& plan, Turns& turns) {
 Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
   if (turns.place.empty())
     if (const Status prepared = prepare(plan, turns); !prepared.ok()) return prepared;
+  noteInterruption();
   const fs::path place = turns.place;
   for (std::size_t i = turns.base.size() + turns.head.size(); i < 2 * runs && !turns.ended; ++i) {
+    endByInterruption();  // one that came between two runs
     const std::size_t pair = i / 2;
     const bool base = (i % 2 == 0) == (pair % 2 == 0);  // A B B A
     const std::string name = (base ? "base-" : "head-") + std::to_string(pair + 1);

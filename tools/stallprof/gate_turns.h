@@ -30,8 +30,8 @@ struct Turns {
 // Runs base head head base base head ... until there are `runs` a side: whatever drifts on the host
 // falls on both sides. Called again with more it goes on where it was. What the commands print goes
 // to a file beside each recording; one line a run to stderr. Blocks until the last has ended;
-// whatever kills this process ends the running command. The Error (kUsage) is for what could not be
-// run at all.
+// whatever kills this process ends the running command; INT and QUIT wait for its end. The Error
+// (kUsage) is for what could not be run at all.
 [[nodiscard]] Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns);
 
 }  // namespace stallprof

@@ -18,7 +18,7 @@ void noteInterruption() {
   note.sa_handler = [](int signal) { came = signal; };
   note.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   const SignalMask ending = endingSignals();
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT})
     if ((ending & signalBit(signal)) != 0) ::sigaction(signal, &note, nullptr);
 }
 

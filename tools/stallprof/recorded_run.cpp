@@ -188,15 +188,18 @@ int waitFor(pid_t child) {
   return status;
 }
 
-// What asks us to end comes to the trial as the TERM that it would have by our death.
-int waitForTrial(pid_t child) {
+// What asks us to end comes to a trial as the TERM that it would have by our death. What a terminal
+// sends, it sends to the command as well, which may save then: a run that is none is left to that.
+int waitForRun(pid_t child, bool trial) {
   constexpr int kTickMilliseconds = 50;
   bool passed = false;
   int status = 0;
   for (;;) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child || (ended < 0 && errno != EINTR)) return status;
-    if (interruption() != 0 && !std::exchange(passed, true)) ::kill(child, SIGTERM);
+    const int came = interruption();
+    const bool left = !trial && (came == SIGINT || came == SIGQUIT);
+    if (came != 0 && !left && !std::exchange(passed, true)) ::kill(child, SIGTERM);
     ::poll(nullptr, 0, kTickMilliseconds);
   }
 }
@@ -231,7 +234,7 @@ Result<int> runRecorded(const RecordedRun& run) {
     if (run.trial) runTrial(run);
     becomeRun(run);
   }
-  const int status = run.trial ? waitForTrial(child) : waitFor(child);
+  const int status = waitForRun(child, run.trial);
   std::error_code ignored;
   if (fs::exists(run.recording, ignored)) return status;
   const std::string said = lastLine(run.log);

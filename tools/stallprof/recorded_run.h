@@ -25,7 +25,8 @@ struct RecordedRun {
 };
 
 // Runs it to its end; the status as waitpid() gives it. Whatever kills this process ends the
-// command by TERM, a trial as above; a signal that it notes (interruption.h) ends a trial so, too.
+// command by TERM, a trial as above; a signal that it notes (interruption.h) ends a trial so, too,
+// and any other run, but for INT and QUIT: a terminal sends these to the command as well.
 // The Error (kUsage) is for what could not be run at all, or not be recorded.
 [[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
 

@@ -3,7 +3,12 @@
 """gate --ab: both sides run by turns before they are judged. What decides is a budget, so that no
 verdict hangs on how fast this host is; that a slower change fails, the recipes' test shows."""
 import os
+import pty
 import re
+import select
+import signal
+import sys
+import time
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -101,6 +106,33 @@ class Turns(reports.Folder):
                 out, _ = self.ab("--ab", "1", "--keep", f"kept-{len(end)}", "true", "--", "sh", "-c",
                                  "sleep .3; " + kill + end, status=status)
                 self.assertRegex(re.sub(r"\s+", " ", out), why)
+
+    def test_an_interrupt_from_the_terminal_lets_the_command_save(self):
+        self.write("save.py", "import time\ntry:\n    open('began', 'w').close()\n    time.sleep(60)\n"
+                   "except KeyboardInterrupt:\n    time.sleep(1)\n    open('saved', 'w').close()\n")
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.dir)
+            os.environ["STALLPROF_CONFIG"] = "none"
+            command = [sys.executable, "save.py"]
+            os.execv(reports.STALLPROF, ["stallprof", "gate", "--ab", "2", "--keep", "kept", *command,
+                                         "--", *command])
+        self.addCleanup(os.close, terminal)
+        while not os.path.exists(os.path.join(self.dir, "began")):
+            time.sleep(0.02)
+        os.write(terminal, b"\x03")
+        said, status = b"", 0
+        while not status:
+            if select.select([terminal], [], [], 0.05)[0]:
+                try:
+                    said += os.read(terminal, 4096)
+                except OSError:
+                    pass  # nobody has it open any more
+            status = os.waitpid(pid, os.WNOHANG)[1]
+        self.assertEqual(os.WTERMSIG(status), signal.SIGINT, said)
+        self.assertTrue(os.path.exists(os.path.join(self.dir, "saved")), said)
+        self.assertRegex(said, rb"interrupted: base-1 ended with 0; recordings and output are in "
+                         rb"'[^']*/kept'\r\n")
 
     def test_a_command_that_cannot_be_run(self):
         out, err = self.ab("--ab", "5", "./no-such", "--", "true", status=2)
