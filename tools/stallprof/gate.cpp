@@ -57,6 +57,17 @@ std::pair<std::string, std::string> reportOf(const std::string& word) {
   return {format, word.substr(equals + 1)};
 }
 
+// Each format and its file; "" and "-" are stdout.
+std::vector<std::pair<std::string, std::string>> outputsOf(const Request& request) {
+  std::vector<std::pair<std::string, std::string>> outputs;
+  for (const std::string& word : request.reports) outputs.push_back(reportOf(word));
+  outputs.emplace_back(request.format, request.file);
+  // What goes to a file for a machine is said in the log as well.
+  if (!request.file.empty() && request.file != "-" && request.format != "text")
+    outputs.emplace_back("text", "");
+  return outputs;
+}
+
 int writeResults(const Request& request, const GateResult& result) {
   GateOutput options;
   options.policy = request.policy;
@@ -69,16 +80,16 @@ int writeResults(const Request& request, const GateResult& result) {
     if (toStdout) one.width = stdoutColumns();
     return writeOutput(file, gateOutput(format, result, one));
   };
-  std::vector<std::pair<std::string, std::string>> outputs;
-  for (const std::string& word : request.reports) outputs.push_back(reportOf(word));
-  outputs.emplace_back(request.format, request.file);
-  // What goes to a file for a machine is said in the log as well.
-  if (!request.file.empty() && request.file != "-" && request.format != "text")
-    outputs.emplace_back("text", "");
+  // The verdict is seen whatever becomes of the others.
+  std::vector<std::pair<std::string, std::string>> outputs = outputsOf(request);
+  std::stable_partition(outputs.begin(), outputs.end(), [](const auto& output) {
+    return output.first == "text" && (output.second.empty() || output.second == "-");
+  });
+  int status = exitStatus(result.outcome);
   for (const auto& [format, file] : outputs)
     if (const Status written = write(format, file); !written.ok())
-      return fail(written.error().message, kUsageStatus);
-  return exitStatus(result.outcome);
+      status = fail(written.error().message, kUsageStatus);
+  return status;
 }
 
 // With --base-dir: of the user's files that a run of the base had the first that lies in this
@@ -160,6 +171,9 @@ int judge(Request& request) {
       return fail("--report takes FORMAT=FILE, such as junit=gate.xml, not '" +
                       escapeTerminal(word, 200) + "'; see stallprof gate --help",
                   kUsageStatus);
+  for (const auto& [format, file] : outputsOf(request))
+    if (const Status fit = checkPlace(file); !fit.ok())
+      return fail(fit.error().message, kUsageStatus);
   const Result<Policy> policy = readPolicy(request.policy);
   if (!policy.ok()) return fail(policy.error().message, kUsageStatus);
   const Result<GateResult> result =

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -37,6 +38,12 @@ Status writeBeside(const std::string& file, const Produce& produce) {
   const int reason = written ? errno : error;
   unlink(beside.c_str());
   return failed(file, reason);
+}
+
+// What is written to as it stands.
+bool isDevice(const std::string& file) {
+  struct stat target {};
+  return stat(file.c_str(), &target) == 0 && (S_ISCHR(target.st_mode) || S_ISFIFO(target.st_mode));
 }
 
 bool isSet(const char* name) {
@@ -68,20 +75,27 @@ Status writeOutputBy(const std::string& file, const Produce& produce) {
     if (produceTo(STDOUT_FILENO, produce)) return Done{};
     return failed("standard output", errno);
   }
-  struct stat target {
-  }, link{};
-  const bool exists = stat(file.c_str(), &target) == 0;
-  if (exists && (S_ISCHR(target.st_mode) || S_ISFIFO(target.st_mode))) {
+  if (isDevice(file)) {
     const Fd fd = openAt(AT_FDCWD, file.c_str(), O_WRONLY);
     if (fd.valid() && produceTo(fd.get(), produce)) return Done{};
     return failed(file, errno);
   }
-  if (lstat(file.c_str(), &link) == 0 && S_ISLNK(link.st_mode))
-    return Error{Error::Kind::kIo, "cannot write '" + escapeTerminal(file, 400) +
-                                       "': it is a symbolic link; name the file itself"};
-  if (exists && !S_ISREG(target.st_mode))
-    return failed(file, S_ISDIR(target.st_mode) ? EISDIR : EEXIST);
+  if (const Status fit = checkPlace(file); !fit.ok()) return fit;
   return writeBeside(file, produce);
+}
+
+Status checkPlace(const std::string& file) {
+  struct stat there {};
+  if (file.empty() || file == "-" || file == "/dev/stdout" || isDevice(file)) return Done{};
+  if (lstat(file.c_str(), &there) == 0) {
+    if (S_ISLNK(there.st_mode))
+      return Error{Error::Kind::kIo, "cannot write '" + escapeTerminal(file, 400) +
+                                         "': it is a symbolic link; name the file itself"};
+    if (!S_ISREG(there.st_mode)) return failed(file, S_ISDIR(there.st_mode) ? EISDIR : EEXIST);
+  }
+  const std::string parent = std::filesystem::path(file).parent_path().string();
+  if (access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0) return failed(file, errno);
+  return Done{};
 }
 
 Status wouldReplace(const std::string& file, const char* instead) {

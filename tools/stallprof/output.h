@@ -26,6 +26,10 @@ using TakeBytes = std::function<bool(std::string_view)>;
 [[nodiscard]] Status writeOutputBy(const std::string& file,
                                    const std::function<bool(const TakeBytes&)>& produce);
 
+// The Error where writeOutput() could not write to `file` as things stand now: its directory is not
+// there or may not be written to, or what has its name is no file.
+[[nodiscard]] Status checkPlace(const std::string& file);
+
 // The Error where writing to `file` would replace what is there: a file that holds something. Not
 // for "" and "-", an empty file, as mktemp makes them, and what is no file: a device, a link.
 // `instead`: what else the user may do, after the advice to choose another name.

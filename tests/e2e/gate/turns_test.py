@@ -107,6 +107,22 @@ class Turns(reports.Folder):
                                  "sleep .3; " + kill + end, status=status)
                 self.assertRegex(re.sub(r"\s+", " ", out), why)
 
+    def test_an_output_that_cannot_be_written_is_said_before_the_first_run(self):
+        os.mkdir(os.path.join(self.dir, "taken"))
+        for words in (["--report", "junit=out/gate.xml"], ["--format", "json", "-o", "taken"]):
+            with self.subTest(words=words):
+                _, err = self.ab("--ab", "2", "--keep", "kept", *words, "true", "--", "true", status=2)
+                self.assertRegex(err, r"^stallprof: cannot write '(out/gate\.xml|taken)': [^\n]*\n$")
+                self.assertFalse(os.path.exists(os.path.join(self.dir, "kept")))
+
+    def test_the_verdict_is_printed_though_another_output_fails(self):
+        os.mkdir(os.path.join(self.dir, "out"))
+        out, err = self.ab("--ab", "1", "--report", "junit=out/gate.xml", "--report", "json=gate.json",
+                           "rm", "-rf", "out", "--", "true", status=2)
+        self.assertIn("PASS", out)
+        self.assertIn("cannot write 'out/gate.xml'", err)
+        self.assertIn("stallprof.gate_result/1", self.read("gate.json"))
+
     def test_an_interrupt_from_the_terminal_lets_the_command_save(self):
         self.write("save.py", "import time\ntry:\n    open('began', 'w').close()\n    time.sleep(60)\n"
                    "except KeyboardInterrupt:\n    time.sleep(1)\n    open('saved', 'w').close()\n")
