@@ -54,6 +54,7 @@ Status runOne(const RecordedRun& run, const std::string& name, const std::string
 
 // Once, before the first run.
 Status prepare(const TurnsPlan& plan, Turns& turns) {
+  if (const Status recorded = checkRecorded(); !recorded.ok()) return recorded;
   std::error_code error;
   if (!plan.baseDirectory.empty() && !fs::is_directory(plan.baseDirectory, error))
     return cannot(inQuotes(plan.baseDirectory) + " is not a directory to run the base in");

@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "launch/process/children.h"
 #include "launch/process/inherited.h"
+#include "launch/setup/child_environment.h"
 #include "launch/setup/overrides.h"
 #include "stallprof/interruption.h"
 
@@ -240,6 +241,15 @@ Result<int> runRecorded(const RecordedRun& run) {
   const std::string said = lastLine(run.log);
   return notRun(fs::path(run.recording).stem().string() + " could not be recorded" +
                 (said.empty() ? "" : ": " + said));
+}
+
+Status checkRecorded() {
+  const std::vector<std::string> environment = currentEnvironment();
+  if (valueOf(environment, kDisableVariable) == "1")
+    return notRun(std::string(kDisableVariable) + "=1 is set: no run would be recorded");
+  if (isRecorded(environment))
+    return notRun("inside another stallprof run: that one records, no run of its own would be");
+  return Done{};
 }
 
 bool wasLate(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == kLate; }

@@ -30,6 +30,9 @@ struct RecordedRun {
 // The Error (kUsage) is for what could not be run at all, or not be recorded.
 [[nodiscard]] Result<int> runRecorded(const RecordedRun& run);
 
+// The Error where no run that this process starts would be recorded, though its command ran.
+[[nodiscard]] Status checkRecorded();
+
 // It ran longer than its limit.
 [[nodiscard]] bool wasLate(int status);
 

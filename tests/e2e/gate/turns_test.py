@@ -107,6 +107,16 @@ class Turns(reports.Folder):
                                  "sleep .3; " + kill + end, status=status)
                 self.assertRegex(re.sub(r"\s+", " ", out), why)
 
+    def test_what_would_not_be_recorded_is_not_run(self):
+        words = ["--ab", "1", "--keep", "kept", "touch", "ran", "--", "touch", "ran"]
+        _, err = self.ab(*words, status=2, env={"STALLPROF_DISABLE": "1"})
+        self.assertEqual(err, "stallprof: STALLPROF_DISABLE=1 is set: no run would be recorded\n")
+        inside = reports.call("run", "--report", "none", "-o", "outer.stallprof", "--", reports.STALLPROF,
+                              "gate", *words, cwd=self.dir, env={"STALLPROF_CONFIG": "none"})
+        self.assertEqual(inside.returncode, 2, inside.stderr)
+        self.assertIn(b"stallprof: inside another stallprof run: ", inside.stderr)
+        self.assertFalse({"ran", "kept"} & set(os.listdir(self.dir)))
+
     def test_an_output_that_cannot_be_written_is_said_before_the_first_run(self):
         os.mkdir(os.path.join(self.dir, "taken"))
         for words in (["--report", "junit=out/gate.xml"], ["--format", "json", "-o", "taken"]):
