@@ -31,13 +31,15 @@ struct GateRun {
   RunNumbers numbers;
   Fingerprint host;
   Maybe<std::int64_t> exitCode, exitSignal;
-  bool endedAsAsked = false;             // by --steps or --for: no failure
-  bool cutOff = false;                   // its command ended, its recording has no end
-  std::string stepSource;                // what a step is of; "" not known
-  std::vector<std::int64_t> batchSizes;  // of its loaders, each once, in order; not all are known
-  std::vector<Suspect> suspects;         // by rank
-  std::vector<std::string> files;        // where its loaders and findings are, absolute ones
-  std::string foreignFile;               // of these one that belongs to the other side; "" none
+  bool endedAsAsked = false;  // by --steps or --for: no failure
+  bool cutOff = false;        // its command ended, its recording has no end
+  std::string stepSource;     // what a step is of; "" not known
+  // Of the loader that the steps are of; where that is not known, of all its loaders that have one
+  // that is, each once, in order.
+  std::vector<std::int64_t> batchSizes;
+  std::vector<Suspect> suspects;   // by rank
+  std::vector<std::string> files;  // where its loaders and findings are, absolute ones
+  std::string foreignFile;         // of these one that belongs to the other side; "" none
 };
 
 // Whether its command failed.

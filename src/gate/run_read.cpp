@@ -104,7 +104,9 @@ Result<GateRun> readGateRun(const std::string& path, const std::string& json) {
   run.endedAsAsked = endedAsAsked(overridesOf(report), run.exitCode, run.exitSignal);
   run.stepSource = textOf(at(report, {"steps", "source"}));
   const Json &loaders = at(report, {"run", "loaders"}), &findings = at(report, {"findings"});
-  if (loaders.is_array())
+  if (const auto ofSteps = wholeOf(at(report, {"steps", "batch_size"})))
+    run.batchSizes.push_back(*ofSteps);
+  else if (loaders.is_array())
     for (const Json& loader : loaders)
       if (const auto size = wholeOf(at(loader, {"batch_size"}))) run.batchSizes.push_back(*size);
   std::sort(run.batchSizes.begin(), run.batchSizes.end());

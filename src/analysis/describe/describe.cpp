@@ -128,6 +128,20 @@ bool trainsOn(const Trace& trace, const TrainerFacts& trainer, std::uint32_t loa
          });
 }
 
+// Of the loader whose batches the steps are of. Null: not known, or the loaders have but one size.
+Maybe<std::int64_t> batchSizeOf(const Trace& trace, const TrainerFacts& trainer) {
+  if (trainer.loader < 0) return {};
+  const LoaderSeen& loader = trace.loaders[static_cast<std::size_t>(trainer.loader)].data;
+  const bool several =
+      std::any_of(trace.loaders.begin(), trace.loaders.end(), [&](const auto& row) {
+        return row.data.batchSize >= 0 && row.data.batchSize != loader.batchSize;
+      });
+  if (!several || loader.batchSize < 0) return {};
+  if (trainer.source == StepSource::kOptimizer && !trainsOn(trace, trainer, loader.loader))
+    return {};
+  return loader.batchSize;
+}
+
 // In the window, of the batches of every loader. Null: the size of one's is not known.
 Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
   std::map<std::uint32_t, double> sizes;
@@ -281,6 +295,7 @@ StepsInfo describeSteps(const Trace& trace, const TrainerFacts& trainer) {
   if (window > 0) info.ratePerSecond = static_cast<double>(info.windowCount) / window;
   if (trainer.loader >= 0 && window > 0)
     info.samplesPerSecond = per(samplesOf(trace, trainer), window);
+  info.batchSize = batchSizeOf(trace, trainer);
   const StepTimes times = timesOf(trainer);
   if (times.mean > Nanos{}) info.time = times;
   return info;

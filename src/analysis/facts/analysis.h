@@ -139,6 +139,7 @@ struct StepsInfo {
   Confidence confidence = Confidence::kLow;
   std::int64_t optimizerSteps = 0;
   Maybe<double> ratePerSecond, samplesPerSecond;
+  Maybe<std::int64_t> batchSize;  // of the loader of the steps, where the run's have several sizes
   Nanos window{};
   Maybe<StepTimes> time;
 };

@@ -233,6 +233,10 @@ constexpr auto fieldsOf(const StepsInfo*) {
             metric("Steps a second in the window.", "steps a second", Worse::kLower)),
       field("samples_per_s", &S::samplesPerSecond,
             metric("Samples a second in the window.", "samples a second", Worse::kLower)),
+      field("batch_size", &S::batchSize,
+            {.text = "Of the loader whose batches the steps are of; only where the loaders of the "
+                     "run have several sizes and this one is known.",
+             .optional = true}),
       field("window_ns", &S::window, {.label = "window", .worse = Worse::kHigher}),
       field("time_ns", &S::time,
             {.text = "Time of a step; boundaries of epochs set apart.",

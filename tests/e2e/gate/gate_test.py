@@ -79,6 +79,17 @@ class Statuses(reports.Folder):
         self.assertIn("WORKLOAD FAILED",
                       self.gate(base, self.side("head", 100, run__exit__code=1), status=4))
 
+    def test_the_batch_size_is_of_the_steps_and_not_of_an_evaluation(self):
+        def side(name, size, evaluation, **changes):
+            loader, = reports.HEALTHY["run"]["loaders"]
+            return self.side(name, 100, runs=5, **changes, run__loaders=[
+                dict(loader, batch_size=of) for of in (size, evaluation)])
+        one, other = side("one", 32, 32), side("other", 64, 32, steps__batch_size=64)
+        self.assertIn("the batch size is 32 in 'one-0.json', 64 in 'other-0.json'", re.sub(
+            r"\s+", " ", self.gate(one, other, status=3)))
+        self.gate(side("doubled", 32, 64, steps__batch_size=32), one, status=0)
+        self.gate(side("unknown", 64, 32), one, status=0)
+
     def test_a_run_that_steps_ended_is_no_failed_workload(self):
         asked = {"run__exit": {"code": None, "signal": 15}, "run__overrides": ["--steps", "60"]}
         base, head = self.side("base", 100, **asked), self.side("head", 100.3, **asked)

@@ -15,6 +15,7 @@ except ImportError:
 GOLDENS = pathlib.Path(__file__).resolve().parents[2] / "golden"
 OPTIONAL = {"cost", "tune", "device", "native", "counters", "lines", "numa", "overrides", "settings",  # where there are any
             "measured_high", "measured_low", "outcome",  # of advice that was tried
+            "batch_size",  # of steps
             "library"}  # of a loader; the validator asks for others
 NAMES = ["nothing", "input_bound", "healthy", "no_steps", "damaged", "tied", "hostile"]
 with open(os.environ["SCHEMA"], encoding="utf-8") as schema_file:

@@ -96,6 +96,26 @@ TEST_CASE("samples a second are of a loader that the training consumes") {
   CHECK(*cycled == Approx(64 * 20).epsilon(0.05));
 }
 
+TEST_CASE("the batch size of the steps is named where the loaders of the run have several") {
+  const auto sizeOf = [](int evaluation) {
+    const std::string loader = "0s loader process=1 kind=\"torch.DataLoader\" workers=0 loader=";
+    const Trace trace =
+        traceOf(kTrainer + loader + "1 batch_size=64\n" + loader +
+                "2 batch_size=" + std::to_string(evaluation) +
+                "\nrepeat 20 every 10ms\n"
+                "1s fetch thread=1 loader=1 epoch=1 duration=1ms batch=0+1*i\n"
+                "1005ms optimizer thread=1 duration=1ms optimizer=1\nend\n"
+                "1200ms fetch thread=1 loader=1 epoch=1 duration=1ms end=1\n"
+                "repeat 10 every 10ms\n"
+                "1300ms fetch thread=1 loader=2 epoch=2 duration=1ms batch=0+1*i\nend\n"
+                "1400ms fetch thread=1 loader=2 epoch=2 duration=1ms end=1\n");
+    return describeSteps(trace, factsOf(trace)).batchSize;
+  };
+  CHECK(sizeOf(32) == 64);
+  CHECK_FALSE(sizeOf(64));
+  CHECK_FALSE(sizeOf(-1));
+}
+
 TEST_CASE("an end by TERM after --steps or --for was asked for, any other was not") {
   const std::vector<Untrusted> steps = {Untrusted("--steps"), Untrusted("60")},
                                time = {Untrusted("--threads"), Untrusted("2"), Untrusted("--for"),
