@@ -566,18 +566,20 @@ TEST_CASE("own lines and formats of a function that logs are periodic as its log
 
 namespace {
 
-// loop() runs backward at line 38 (22) and the optimizer at 40 (24); `last` is that of metrics(),
-// which works on tensors (27) and in Python (26).
+// loop() runs backward at line 38 (22) and the optimizer at 40 (24).
+const std::string kUpdateFrames =
+    "0 stack stack=21 file=\"train.py\" function=\"loop\" line=38\n"
+    "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/_tensor.py\" "
+    "function=\"Tensor.backward\" line=9\n"
+    "0 stack stack=23 file=\"train.py\" function=\"loop\" line=40\n"
+    "0 stack stack=24 caller=23 file=\"/u/site-packages/torch/optim/sgd.py\" "
+    "function=\"SGD.step\" line=9\n";
+
+// `last` is the line of metrics() in it, which works on tensors (27) and in Python (26).
 Analysis withMetricsAt(int last, const std::string& samples, bool optimizer = true) {
   const std::string frames =
-      "0 stack stack=21 file=\"train.py\" function=\"loop\" line=38\n"
-      "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/_tensor.py\" "
-      "function=\"Tensor.backward\" line=9\n"
-      "0 stack stack=23 file=\"train.py\" function=\"loop\" line=40\n"
-      "0 stack stack=24 caller=23 file=\"/u/site-packages/torch/optim/sgd.py\" "
-      "function=\"SGD.step\" line=9\n"
-      "0 stack stack=25 file=\"train.py\" function=\"loop\" line=" +
-      std::to_string(last) +
+      kUpdateFrames +
+      "0 stack stack=25 file=\"train.py\" function=\"loop\" line=" + std::to_string(last) +
       "\n"
       "0 stack stack=26 caller=25 file=\"train.py\" function=\"metrics\" line=70\n"
       "0 stack stack=27 caller=26 file=\"/u/site-packages/torch/functional.py\" "
@@ -611,13 +613,8 @@ TEST_CASE("compute at lines below the optimizer's step is said to follow the upd
 TEST_CASE(
     "what is waited for from a network below the update is no data of a loader that is known") {
   const std::string frames =
-      "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n"
-      "0 stack stack=21 file=\"train.py\" function=\"loop\" line=38\n"
-      "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/_tensor.py\" "
-      "function=\"Tensor.backward\" line=9\n"
-      "0 stack stack=23 file=\"train.py\" function=\"loop\" line=40\n"
-      "0 stack stack=24 caller=23 file=\"/u/site-packages/torch/optim/sgd.py\" "
-      "function=\"SGD.step\" line=9\n"
+      "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n" +
+      kUpdateFrames +
       "0 stack stack=25 file=\"train.py\" function=\"loop\" line=41\n"
       "0 stack stack=26 caller=25 file=\"train.py\" function=\"track\" line=70\n"
       "0 stack stack=27 caller=26 file=\"/usr/lib/python3.11/socket.py\" "
