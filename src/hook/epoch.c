@@ -93,8 +93,16 @@ static int64_t readyOf(Epoch* self, PyObject* dictionary) {
 /* ---- next() ----------------------------------------------------------------------------- */
 
 /* Reading a CPU clock makes the kernel count the time slice, and take the CPU where that has ended:
-   on full CPUs a thread loses it there more often than elsewhere. So the clocks of CPU are read
-   before those of time, at both ends: then the time without a CPU is of what used up the slice. */
+   on full CPUs a thread loses it there more often than elsewhere. A batch that is made here has the
+   time without a CPU at its end, which follows what used up the slice, and not the one before it:
+   the CPU is read first. One that is waited for is waited for meanwhile: the time is read first. */
+static void readClocks(const Epoch* self, uint64_t* at, uint64_t* cpu, uint64_t* process) {
+  const uint64_t first = clockNs(self->owners ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+  if (process) *process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no less than the thread's */
+  const uint64_t last = clockNs(self->owners ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC);
+  *at = self->owners ? first : last;
+  *cpu = self->owners ? last : first;
+}
 
 static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   (void)owner;
@@ -113,8 +121,7 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
     self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
-  self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  self->at = clockNs(CLOCK_MONOTONIC);
+  readClocks(self, &self->at, &self->cpu, NULL);
   return (PyObject*)self;
 }
 
@@ -144,9 +151,8 @@ static int64_t processCpu(Epoch* self, uint64_t at, uint64_t duration, uint64_t 
 
 static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
   Epoch* self = (Epoch*)token;
-  const uint64_t endCpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
-  const uint64_t endProcess = self->process ? clockNs(CLOCK_PROCESS_CPUTIME_ID) : 0;
-  const uint64_t end = clockNs(CLOCK_MONOTONIC);
+  uint64_t end, endCpu, endProcess = 0;
+  readClocks(self, &end, &endCpu, self->process ? &endProcess : NULL);
   const uint64_t duration = end - self->at, cpu = endCpu - self->cpu;
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   int succeeded = result != NULL;
