@@ -19,8 +19,7 @@
 namespace stallprof {
 namespace {
 
-constexpr double kOtherPace =
-    0.15;  // beyond it a model is not of the run, either (model/gains.cpp)
+constexpr double kOtherPace = 0.15;  // beyond it no model fits the run, either (model/gains.cpp)
 
 std::vector<double> logarithms(std::span<const double> seconds) {
   std::vector<double> logs;

@@ -57,7 +57,8 @@ class Gains {
   [[nodiscard]] std::vector<double> play(const PipelineSettings& s, std::size_t draws) const;
   [[nodiscard]] double widening(double gain) const;
   // No change of the loading alone makes a run faster than with its data always ready, but for what
-  // the model misses.
+  // the model misses; one of the trainer's own work besides, by no more than that work becomes
+  // less.
   [[nodiscard]] double limitOf(const PipelineSettings& changed) const;
 
   Workload workload_;

@@ -57,7 +57,8 @@ namespace stallprof {
 // Following the update: lines of a function in which an optimizer steps, below the last line that
 // does or that runs backward, with all that they call. It stays compute: nothing but its place says
 // that the next step does not wait for it. What they read or wait for from a network, where a
-// loader is known, is no data of it: a tracker, another rank, a lock; what for is not known.
+// loader is known, is no data of it (a tracker, another rank); what for is not known. Nor are
+// functions there that would be data elsewhere.
 class OwnPhases {
  public:
   OwnPhases() = default;
