@@ -13,6 +13,7 @@
 #include "analysis/blame/samples/refine.h"
 #include "analysis/blame/samples/slow_samples.h"
 #include "analysis/blame/samples/stacks.h"
+#include "analysis/blame/samples/worker_lock.h"
 #include "analysis/blame/unwritten.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/hook_parts.h"
@@ -338,6 +339,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.zipped = findZipped(trace, timeline, plan.window, producers);
   facts.evaluations = evaluationsIn(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
+  facts.workerLock = findWorkerLock(trace, facts.works, plan.window);
   facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
   const Interval part{before.windowEnd, plan.window.end};
   for (Epoch& epoch : facts.epochs)

@@ -93,6 +93,28 @@ struct ZippedLoader {
   Nanos making{}, extract{};  // with a core to itself until handed over; of it blocked on reading
 };
 
+// What workers that make batches wait for locks which no thread of their own process holds, in the
+// window (blame/samples/worker_lock.h). Of the time in which two of them or more make batches.
+struct WorkerLock {
+  Nanos watched{};      // that time
+  Nanos making{};       // of it, summed over the workers
+  Nanos waited{};       // of `making`, in such waits
+  Nanos every{};        // of `watched`: all of them wait
+  double byChance = 0;  // seconds: `every`, if none waited for another
+  double busy = 0;      // seconds of `watched` in which the lock is held, if they share one
+  double samples = 0;   // of the workers, while they make batches
+
+  // They wait for each other: whoever holds the lock is one of them and works, so that all of them
+  // hardly ever wait at once, though they would by chance.
+  [[nodiscard]] bool shared() const {
+    constexpr double kEnough = 10;  // samples a worker: of so many 2.5 are one in 100 by chance
+    if (watched <= Nanos{} || making <= Nanos{}) return false;
+    const double rounds = samples * seconds(watched) / seconds(making);
+    return rounds * byChance / seconds(watched) >= kEnough && 4 * seconds(every) <= byChance;
+  }
+  [[nodiscard]] double held() const { return shared() ? busy : 0; }
+};
+
 // A sample that took far longer than the others, at its slowest.
 struct SlowSample {
   std::int64_t index = -1;  // in the data set; -1: no integer
@@ -194,6 +216,7 @@ struct TrainerFacts {
   std::map<std::uint32_t, std::uint64_t> batches;  // of each loader, counted ones of the window
   std::vector<ZippedLoader> zipped;
   SlowSampleFacts slowSamples;
+  WorkerLock workerLock;
   std::vector<Epoch> epochs;  // training epochs, and evaluation ones marked so
   Intervals evaluations;      // by what the program called or announced (isEvaluation)
   std::vector<WorkerFacts> workers;

@@ -68,6 +68,10 @@ struct Evidence {
   // interpreter, where reading and what becomes of it are one function: the larger of the two,
   // where they do together.
   [[nodiscard]] std::string_view phaseOfHalf() const;
+  // Of the window: a lock of the workers is held, which lets one of them work at a time.
+  [[nodiscard]] double locked() const {
+    return perStep > 0 ? gains.workload().locked / perStep : 0;
+  }
   // Time that nothing says what it was for.
   [[nodiscard]] double unexplained() const { return other + unknownWait; }
   // Waiting for anything but the start of workers.

@@ -38,7 +38,7 @@ double headOfLineEfficiency(const Gains& gains) {
   starving.steps = {StepDemand{}};
   starving.ofSteps = {};
   starving.stepsPerEpoch = 0;
-  starving.apart = starving.apartPeriodic = starving.zipped = 0;
+  starving.apart = starving.apartPeriodic = starving.zipped = starving.locked = 0;
   s.cores = 1e6;  // the discipline alone, no contention
   const Draw draw = drawBlocks(starving.batches.size(), 600, 20, 1);
   const double time = simulate(starving, s, draw);
@@ -81,6 +81,8 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
   if (const Workload& w = gains.workload(); w.zipped > 0)
     add(all, gains, w.zippedReads ? "extract" : "transform", w.zipped,
         countOf(w.zippedWorkers, "worker") + " of another loader, which the step uses, too");
+  if (const Workload& w = gains.workload(); w.locked > 0)
+    add(all, gains, "transform", w.locked, "one worker at a time, behind a lock");
   // A steady run is always near its own best second: only a device that was busy is a bound.
   if (run.diskBusyRatio.value_or(0) > 0.3 && run.readBytesPerSecond && run.peakReadBytesPerSecond &&
       *run.peakReadBytesPerSecond > 0)

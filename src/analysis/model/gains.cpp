@@ -51,7 +51,8 @@ Gains::Gains(Workload workload, PipelineSettings base, double measured, double e
   gap_ = measured_ / modelled - 1;
   fits_ = std::abs(gap_) <= kLargestGap;
   PipelineSettings ready = base_;
-  ready.ioScale = ready.cpuScale = ready.loadScale = ready.zippedScale = ready.startup = 0;
+  ready.ioScale = ready.cpuScale = ready.loadScale = ready.zippedScale = ready.lockedScale =
+      ready.startup = 0;
   const double own = sum(play(ready, kDraws));
   if (own > 0) dataReady_ = sum(baseTimes_) / own;
 }

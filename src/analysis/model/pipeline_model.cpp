@@ -277,12 +277,24 @@ double slope(const std::vector<double>& marks, std::size_t from) {
   return (marks.back() - marks[from]) / static_cast<double>(marks.size() - 1 - from);
 }
 
+// A worker that holds a lock does there what it does without: as much of it becomes less.
+double lockedWith(const Workload& w, const PipelineSettings& s) {
+  if (w.locked <= 0 || s.workers < 1) return 0;
+  double all = 0, left = 0;
+  for (const BatchDemand& batch : w.batches) {
+    const BatchDemand then = scaled(batch, s);
+    all += batch.io + batch.blocked + batch.cpu;
+    left += then.io + then.blocked + then.cpu;
+  }
+  return w.locked * s.lockedScale * (all > 0 ? left / all : 1);
+}
+
 }  // namespace
 
 double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) {
   if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
   const double apart = w.apart + w.apartPeriodic * s.periodicScale;
-  const double zipped = w.zipped * s.zippedScale;
+  const double minimum = std::max(w.zipped * s.zippedScale, lockedWith(w, s));
   Pipeline pipeline(w, s, draw);
   const auto n = draw.size();
   if (w.stepsPerEpoch > 0 && w.stepsPerEpoch < static_cast<double>(n)) {
@@ -291,15 +303,15 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
     for (std::size_t first = 0; first + length <= n || first == 0; first += length)
       pipeline.playEpoch(first, length);
     const double all = pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
-    return apart + std::max(all, zipped);
+    return apart + std::max(all, minimum);
   }
   pipeline.playEpoch(0, n);
   // Past the first fill of the queue, and at least a quarter in, the pace is steady.
   const auto fill = static_cast<std::size_t>(2 * std::max(1, s.workers) * std::max(1, s.prefetch));
   const double steady = slope(pipeline.marks(), std::max(n / 4, std::min(fill, n / 2)));
-  if (w.stepsPerEpoch <= 0) return apart + std::max(steady, zipped);
+  if (w.stepsPerEpoch <= 0) return apart + std::max(steady, minimum);
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
-  return apart + std::max(steady + std::max(0.0, begin) / w.stepsPerEpoch, zipped);
+  return apart + std::max(steady + std::max(0.0, begin) / w.stepsPerEpoch, minimum);
 }
 
 Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block, std::uint64_t seed) {

@@ -62,6 +62,8 @@ struct Workload {
   double zipped = 0;
   int zippedWorkers = 0;
   bool zippedReads = false;  // its workers are blocked on reading most of that time
+  // Seconds a step that a lock which the workers share is held: no number of them makes it shorter.
+  double locked = 0;
 };
 
 enum class Workers { kNone, kPersistent, kStartedEachEpoch };
@@ -91,6 +93,7 @@ struct PipelineSettings {
   double ownScale = 1, copyScale = 1;  // of the trainer's step
   double deviceScale = 1;              // of its device's work
   double zippedScale = 1;              // of what zipped loaders need for a step
+  double lockedScale = 1;              // of the time that a lock of the workers is held
   bool evenSamples = false;            // slow samples take what the median does
   bool singleThreaded = false;         // a worker's pools switched off: the same work on one thread
   double startup = -1;                 // seconds an epoch; below 0: the workload's own
@@ -115,7 +118,8 @@ using Draw = std::vector<std::uint32_t>;
 // slows alike when more is runnable than there are cores). Where workers are started with each
 // epoch, its first batches and its first step are played as slowly as such were seen; all others
 // are of the rest. No workers: fetch and compute take turns. No step is shorter than zipped loaders
-// need for it. Pure: same arguments, same answer. 0 when there is nothing to play.
+// need for it, nor than a lock of the workers is held for it. Pure: same arguments, same answer. 0
+// when there is nothing to play.
 [[nodiscard]] double simulate(const Workload& workload, const PipelineSettings& settings,
                               const Draw& draw);
 

@@ -176,6 +176,18 @@ void addZipped(const TrainerFacts& t, Workload& w) {
   }
 }
 
+// Waits for a lock of the workers are no demand of a batch: `locked` bounds the step instead.
+// `all`: how many batches the window has.
+void addLock(const TrainerFacts& t, std::size_t all, Workload& w) {
+  w.locked = t.windowSteps() > 0 ? t.workerLock.held() / static_cast<double>(t.windowSteps()) : 0;
+  if (w.locked <= 0) return;
+  double blocked = 0;
+  for (const BatchDemand& batch : w.batches) blocked += batch.blocked;
+  blocked *= weightOf(w.batches.size(), all);
+  const double left = std::max(0.0, blocked - positive(t.workerLock.waited));
+  for (BatchDemand& batch : w.batches) batch.blocked *= blocked > 0 ? left / blocked : 1;
+}
+
 // Of a member, or of what a member function says.
 template <class Row, class Of>
 double meanOf(const std::vector<Row>& rows, Of of) {
@@ -227,6 +239,7 @@ Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
   mine +=
       positive(outside.compute + outside.sync + outside.comm + outside.other + outside.periodic);
   fetchCpu *= weightOf(w.batches.size(), batches);
+  addLock(t, batches, w);
   if (sized > 0) w.batchBytes = bytes / sized;
   w.ofBatches = firstsOf(w.batches);
   w.ofSteps = firstsOf(w.steps);

@@ -233,10 +233,12 @@ bool clearInLoop(const Evidence& e, const Finding& first) {
          !isCaveat(first, true) && gainOf(first) > kLittleBeside;
 }
 
-// Making batches was waited for, and a replay of it says what a change gains: only what making them
-// was (a producer that sleeps, or waits for its own threads) is not known.
+// Making batches was waited for, and a replay of it says what a change gains, or workers were seen
+// to wait for each other meanwhile: only what making them was (a producer that sleeps, or waits for
+// its own threads) is not known.
 bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
-  return e.other <= kMaxUnexplained && !findings.empty() && surelyFixed(findings[0]) &&
+  return e.other <= kMaxUnexplained && !findings.empty() &&
+         (surelyFixed(findings[0]) || e.locked() >= e.unknownWait) &&
          findings[0].shareRatio >= e.unknownWait && isOfData(findings[0].phase);
 }
 

@@ -9,7 +9,7 @@ namespace stallprof {
   F(kStorageBandwidth) F(kRandomAccess) F(kSmallFiles) F(kRemoteLatency) F(kPageFaults)            \
   F(kColdCache)                                                                                    \
   F(kInProcess) F(kTooFewWorkers) F(kCpuSaturated) F(kSlowOp) F(kGilBound) F(kOversubscribed)      \
-  F(kStragglers) F(kSlowSamples) F(kMinorFaults)                                                   \
+  F(kStragglers) F(kSlowSamples) F(kMinorFaults) F(kWorkerLock)                                    \
   F(kIpc) F(kNoPrefetch) F(kPageableCopy) F(kTransferBandwidth) F(kPinThread) F(kWorkerStartup)    \
   F(kWorkerMemory)                                                                                 \
   F(kDeviceBound) F(kCpuBound) F(kLaunchBound) F(kHostWork) F(kSyncPoints) F(kUnderfilled)         \

@@ -60,6 +60,7 @@ constexpr Row kCalls[] = {
     CALL(mkdirat, kFileMeta),
     CALL(lseek, kFileMeta),
     CALL(flock, kFutex),
+    CALL(fcntl, kFutex),  // it blocks for the lock of a record alone
     CALL(execve, kFileMeta),
     CALL(fsync, kFileSync),
     CALL(fdatasync, kFileSync),
@@ -134,6 +135,9 @@ struct Channel {
 constexpr Channel kChannels[] = {
     {"futex_", Wait::kFutex},
     {"do_futex", Wait::kFutex},
+    {"locks_lock_", Wait::kFutex},
+    {"fcntl_setlk", Wait::kFutex},
+    {"do_lock_file_wait", Wait::kFutex},
     {"ep_poll", Wait::kPoll},
     {"do_epoll_wait", Wait::kPoll},
     {"do_poll", Wait::kPoll},

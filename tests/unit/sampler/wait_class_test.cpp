@@ -36,6 +36,7 @@ TEST_CASE("calls have the class of what they wait for") {
   CHECK(wait(SYS_getdents64) == Wait::kFileMeta);
   CHECK(wait(SYS_futex) == Wait::kFutex);
   CHECK(wait(SYS_flock) == Wait::kFutex);  // of a file: nothing is read
+  CHECK(wait(SYS_fcntl) == Wait::kFutex);  // no other command of it blocks
   CHECK(wait(SYS_clock_nanosleep) == Wait::kSleep);
   CHECK(wait(SYS_wait4) == Wait::kChild);
   CHECK(wait(SYS_waitid) == Wait::kChild);
@@ -89,7 +90,8 @@ TEST_CASE("servers answer for file systems of clusters") {
 
 TEST_CASE("wait channels of several kernels are known by their beginning") {
   const std::pair<Wait, std::vector<const char*>> channels[] = {
-      {Wait::kFutex, {"futex_wait_queue_me", "futex_do_wait"}},
+      {Wait::kFutex,
+       {"futex_wait_queue_me", "futex_do_wait", "locks_lock_inode_wait", "fcntl_setlk"}},
       {Wait::kPipe, {"pipe_read", "anon_pipe_read"}},
       {Wait::kFileRead, {"folio_wait_bit_common", "rpc_wait_bit_killable", "request_wait_answer"}},
       {Wait::kPageFault, {"filemap_fault"}},
