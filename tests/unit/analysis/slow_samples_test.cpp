@@ -98,12 +98,16 @@ TEST_CASE("each sample is named once, with its slowest; parts of a run add up") 
 
 namespace {
 
-// Every `every`th batch has a sample that takes all but 4 of its ms.
-Facts uneven(int every) {
-  Training t = starving(2, 8, 0, 4);
+// Every `every`th batch has a sample that takes all but 4 of its ms. `asleep`: it does nothing
+// then.
+Facts uneven(int every, bool asleep = false) {
+  Training t = starving(2, asleep ? 0.5 : 8, 0, 4);
   t.batchScale.assign(static_cast<std::size_t>(every), 0.5);
   t.batchScale.back() = 40;
-  t.waitTransform = 156;  // 320 ms for two steps of 4, by the worker that has them all
+  // 320 ms for two steps of 4, by the worker that has them all
+  (asleep ? t.waitUnknown : t.waitTransform) = 156;
+  t.batchBlocked = asleep ? 7.5 : 0;
+  if (asleep) t.waitTransform = 0;
   Facts f = factsOf(t);
   for (BatchWork& work : f.trainer.works)
     if (work.end - work.begin > ms(100)) {
@@ -130,6 +134,17 @@ TEST_CASE("transform.slow_samples names the samples and plays the run without th
   // 160 ms a step; without the excess 4.
   REQUIRE(advice->predicted.speedup);
   CHECK(*advice->predicted.speedup > 10);
+}
+
+TEST_CASE("samples that sleep are not larger than others: what they wait for is to be shortened") {
+  const Judgement j = uneven(2, true).judge();
+  const Finding* found = find(j, "transform.slow_samples");
+  REQUIRE(found);
+  CHECK(found->shareRatio > 0.9);  // of what nothing else explains
+  CHECK(adviceIn(*found, "shorten_waits"));
+  CHECK_FALSE(adviceIn(*found, "even_samples"));
+  CHECK(says(*found,
+             "they wait: their batches take 63.3 ms of CPU for each second above the median"));
 }
 
 TEST_CASE("transform.slow_samples is silent without any, and where they cost little") {
