@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 from programs import run
@@ -84,3 +85,29 @@ class Training(unittest.TestCase):
             if ours and int(pid) != os.getpid():
                 found.append(int(pid))
         return found
+
+    def wait_for(self, holds, what, seconds=30):
+        until = time.monotonic() + seconds
+        while not holds():
+            self.assertLess(time.monotonic(), until, "%s; processes: %s" % (what, self.processes()))
+            time.sleep(0.02)
+
+
+class LateTraining(Training):
+    """late.py, in whose workers a fix by workers never gets a batch, or only some."""
+    def setUp(self):
+        super().setUp()
+        shutil.copy(os.path.join(HERE, "late.py"), self.work)
+
+    def fix_by_workers(self, record):
+        """Wherever it ranks. What a report of two seconds offers depends on what else the host does: recorded
+        again where it offers no worker."""
+        for _ in range(4):
+            record()
+            findings = self.report()["findings"]
+            fixes = [fix["id"] for found in findings for fix in found["advice"] if fix["change"]["name"] == "num_workers"]
+            if fixes:
+                return fixes[0]
+            text = self.stallprof("report", self.recording).stdout
+            shutil.rmtree(self.recording)
+        self.fail("no fix by workers in any of four reports; the last: " + text)
