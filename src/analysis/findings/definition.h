@@ -52,7 +52,7 @@ struct ExplainPage {
   std::string_view note{};  // what else there is to know
 };
 
-// What a rule may offer, at most nine.
+// What a rule may offer; null beyond.
 using Offers = std::array<const AdviceDefinition*, 10>;
 template <typename... Definitions>
 constexpr Offers offers(const Definitions&... each) {

@@ -16,7 +16,7 @@ inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 
 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheInRam,
     kSequentialShards, kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kMorePrefetch,
-    kCopyFewerBytes, kLoadAhead;
+    kCopyFewerBytes, kLoadAhead, kMoreRequests;
 
 // From no workers to some: what the model has to take from elsewhere than this run.
 [[nodiscard]] PipelineSettings firstWorkers(const Evidence& e);
@@ -40,6 +40,8 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheI
 [[nodiscard]] std::string_view processesFor(const AdviceContext& c);
 // Where the training thread makes its batches itself.
 [[nodiscard]] Advice loadAhead(const Evidence& e);
+// Of what fetches from a network now: "these threads".
+[[nodiscard]] Advice moreRequests(std::string now);
 [[nodiscard]] Maybe<Advice> moreCores(const Evidence& e);  // none: they would gain nothing
 // Samples as bytes instead of floating-point numbers.
 [[nodiscard]] Advice copyFewerBytes(Prediction predicted);

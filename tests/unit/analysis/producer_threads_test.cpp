@@ -163,6 +163,11 @@ TEST_CASE("an event loop of the trainer's waits for the network, unless a thread
   CHECK(near3(alone.breakdown.phase->extract, 0.6));
   CHECK(near3(alone.breakdown.ratio->compute, 0.4));
   CHECK(near3(blamed("60ms", "running").breakdown.blame->transform, 0.6));
+  const Finding* found = test::find(alone, "transform.in_process");
+  REQUIRE(found);
+  REQUIRE(found->advice.size() == 2);
+  CHECK(found->advice[0].id == "more_requests");  // its tasks may prepare batches ahead already
+  CHECK(found->evidence[0].text == "the training thread waits in its event loop for responses");
 }
 
 TEST_CASE("a fetch in an event loop is reading, unless a thread of its executor works meanwhile") {
@@ -368,6 +373,28 @@ TEST_CASE("threads and workers that live for one of many epochs make its data") 
   const Analysis a = analyze(test::traceOf(text));
   REQUIRE(a.breakdown.blame.has_value());
   CHECK(near3(a.breakdown.blame->transform, 0.6));
+}
+
+TEST_CASE("threads that resolve names for a moment make no data of the requests that follow") {
+  // 60 ms of each 100 in an event loop; in each a thread lives for 5 ms and works for `worked` ms.
+  const auto found = [](int worked, int life) {
+    std::string text = kThreads +
+                       "0 stack stack=9 caller=4 file=\"/usr/lib/python3.11/selectors.py\" "
+                       "function=\"EpollSelector.select\" line=468\n" +
+                       trainer("event_loop");
+    text.replace(text.find("samples=6 stack=3"), 17, "samples=6 stack=9");
+    for (int i = 0; i < 200; ++i) {
+      const std::string thread = std::to_string(i + 3);
+      const auto at = [&](int ms) { return std::to_string(100 * i + ms) + "ms "; };
+      text += at(0) + "thread thread=" + thread + " process=1 tid=" + thread + "00\n" + at(0) +
+              "slice thread=" + thread + " duration=" + std::to_string(life) +
+              "ms samples=1 wait=running run=" + std::to_string(worked) + "ms\n" + at(life) +
+              "thread_gone thread=" + thread + "\n";
+    }
+    return test::find(analyze(test::traceOf(text)), "transform.in_process") != nullptr;
+  };
+  CHECK(found(4, 5));          // 4 of the 60 ms: the loop itself reads, and may read ahead
+  CHECK_FALSE(found(50, 55));  // such threads make the batch
 }
 
 TEST_CASE("in a queue's get a thread that runs, or waits to, is still waiting for its batch") {

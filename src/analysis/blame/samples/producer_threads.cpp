@@ -68,10 +68,10 @@ class ProducerFinder {
       found_.threads.push_back(id);
       inspectProducer(id, running);
     };
-    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
-      if (id != timeline_.who.thread && (waitedFor ? works(id, kWorksMeanwhile) : waitsForRoom(id)))
-        take(id);
-    if (waitedFor) takeOthers(take);
+    if (waitedFor)
+      takeWorking(waiting, take);
+    else
+      takeAhead(take);
     if (!found_.found() && !waitedFor) takePolled(take);
     if (running.all.samples >= kMinSamples) {
       found_.cpuExtract = running.ratio(Phase::kExtract);
@@ -103,6 +103,27 @@ class ProducerFinder {
           if (waitsForThreads(label, stepless) || found_.graphWaits(label, sample.wait, sample.at))
             waits_.push_back({sample.at - sample.weight, sample.at});
         });
+  }
+
+  // Who works while it waits. Each may live for a moment, in which it resolves a host's name, say:
+  // what they do together has to count.
+  template <class Take>
+  void takeWorking(Nanos waiting, Take&& take) {
+    std::vector<ThreadId> found;
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
+      if (id != timeline_.who.thread && works(id, kWorksMeanwhile)) found.push_back(id);
+    takeOthers([&](ThreadId id) { found.push_back(id); });
+    Nanos meanwhile{};
+    for (const ThreadId id : found) meanwhile += workOf(id).meanwhile;
+    if (seconds(meanwhile) < kWorksMeanwhile * seconds(waiting)) return;
+    std::for_each(found.begin(), found.end(), take);
+  }
+
+  // Where it waits for nobody, who waits for it.
+  template <class Take>
+  void takeAhead(Take&& take) {
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
+      if (id != timeline_.who.thread && waitsForRoom(id)) take(id);
   }
 
   // Where it waits for nobody and sleeps, until who works nearly all of that time is done: a Python
@@ -149,18 +170,28 @@ class ProducerFinder {
     return !firstAbove(trace_, process.id, ours).none();
   }
 
-  // For `part` of the trainer's waiting in its life, which may be an epoch's.
-  [[nodiscard]] bool works(ThreadId id, double part) const {
+  struct Work {
+    Nanos life{};       // of the thread, which may be an epoch's
+    Nanos waiting{};    // of the trainer in it
+    Nanos meanwhile{};  // what the thread worked in that
+  };
+  [[nodiscard]] Work workOf(ThreadId id) const {
     const ThreadLife& thread = trace_.thread(id);
     const Interval life{std::max(begin_, thread.seen), std::min(end_, thread.gone)};
-    Nanos waiting{}, meanwhile{};
+    Work work{.life = life.length()};
     divide(waits_, life, [&](const Interval& interval, const Interval* wait) {
       if (!wait) return;
-      waiting += interval.length();
-      meanwhile += worked(observe(thread, interval));
+      work.waiting += interval.length();
+      work.meanwhile += worked(observe(thread, interval));
     });
-    return waiting > Nanos{} && seconds(waiting) >= kMinWaiting * seconds(life.length()) &&
-           seconds(meanwhile) >= part * seconds(waiting);
+    return work;
+  }
+
+  // For `part` of the trainer's waiting in its life.
+  [[nodiscard]] bool works(ThreadId id, double part) const {
+    const Work work = workOf(id);
+    return work.waiting > Nanos{} && seconds(work.waiting) >= kMinWaiting * seconds(work.life) &&
+           seconds(work.meanwhile) >= part * seconds(work.waiting);
   }
 
   [[nodiscard]] bool waitsForRoom(ThreadId id) const {

@@ -20,11 +20,6 @@ const AdviceDefinition kLocalCopy{
     "Copy or cache the data on this host before training. A streaming reader with a local cache "
     "does this during the first epoch."};
 
-const AdviceDefinition kMoreRequests{
-    "more_requests",
-    "Have more requests under way at once: more of the threads that fetch (they wait, so that they "
-    "need no cores), and batches asked for further ahead."};
-
 Advice localCopy(const Evidence& e) {
   return adviceOf(kLocalCopy, {"data", "dataset", "remote", "local"},
                   predictScaled(e, &PipelineSettings::ioScale, 0.2, 0.5, 0.02,
@@ -87,10 +82,7 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
   // Answers of this same host count nowhere: its loopback is no link.
   if (rate->best > 0)
     addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
-  if (byThreads)
-    return withAdvice(f, {adviceOf(kMoreRequests, {"code", "requests", "these threads", "more"}, {},
-                                   "a server that limits the rate answers no faster"),
-                          localCopy(e)});
+  if (byThreads) return withAdvice(f, {moreRequests("these threads"), localCopy(e)});
   Maybe<Advice> more = moreWorkers(e);
   // A slower link, or the far side, may be at its limit all the time: then nothing is gained.
   const bool steady = rate->mean > kSlowestLink && rate->mean > kFarBelowBest * rate->best;

@@ -49,14 +49,15 @@ const AdviceDefinition kSeveralEnvironments{
              "serves all of them. Or compile the simulation.";
     }};
 
-// The rule of that line; empty: none is known.
-std::string pointAtMaking(Finding& f, const Evidence& e, Phase phase) {
-  const auto line = hottest(e, {Side::kTrainer, phase, {}, HotQuery::Of::kAll});
-  if (!line) return {};
+Maybe<HotFunction> makingLine(const Evidence& e, Phase phase) {
+  return hottest(e, {Side::kTrainer, phase, {}, HotQuery::Of::kAll});
+}
+
+void pointAtMaking(Finding& f, const Maybe<HotFunction>& line) {
+  if (!line) return;
   f.where = line->where;
   point(f, *line);
   addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
-  return line->rule;
 }
 
 // While a thread makes data the step computes, unless both want the interpreter's lock: a thread
@@ -77,14 +78,24 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   // A few samples of many are no share of the time.
   const SampleSum& seen = e.trainer.stacks.trainer;
   if (seen.samples > 0 && shareOf(made * seen.samples, seen).low <= kNotable / 2) return {};
-  Finding f = loaderFinding(e, made, kInProcessTitle);
+  // Making a batch may be reading it, most of the time.
+  const Phase phase = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
+  const Maybe<HotFunction> line = makingLine(e, phase);
+  // Tasks of its event loop may well prepare batches ahead.
+  const bool awaits = line && line->rule == kAwaitsNetwork;
+  Finding f = loaderFinding(
+      e, made,
+      awaits ? "Batches are awaited in the training thread's event loop" : kInProcessTitle);
+  f.phase = phase;
   f.confidence = shareConfidence(e);
-  addEvidence(f, "the training thread itself reads and transforms; no data is prepared ahead");
+  addEvidence(f, awaits ? "the training thread waits in its event loop for responses"
+                        : "the training thread itself reads and transforms; no data is prepared "
+                          "ahead");
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);
-  // Making a batch may be reading it, most of the time.
-  const Phase phase = f.phase = e.transform >= e.extract ? Phase::kTransform : Phase::kExtract;
-  if (pointAtMaking(f, e, phase) == kEnvironment)
+  pointAtMaking(f, line);
+  if (awaits) return withAdvice(f, {moreRequests("these tasks"), loadAhead(e)});
+  if (line && line->rule == kEnvironment)
     return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
                                    {}, "the model is trained on other episodes")});
   if (phase != Phase::kTransform || threadGains(e)) return withAdvice(f, {loadAhead(e)});
@@ -104,7 +115,7 @@ Maybe<Finding> inLoop(const Evidence& e) {
   addEvidence(f, "the loop makes data between loader and model {} of the time",
               {ratioWord(e.inLoop)}, ratioWord(e.inLoop));
   addCoresEvidence(f, e);
-  pointAtMaking(f, e, Phase::kTransform);
+  pointAtMaking(f, makingLine(e, Phase::kTransform));
   // What leaves the loop takes a core elsewhere: no more leaves than cores are idle.
   const double leaves = std::min(e.inLoop, (1 - e.coresUsed) * e.run.cores);
   Prediction gain;
@@ -149,8 +160,8 @@ Maybe<Finding> inProcess(const Evidence& e) {
 
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
-    offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kLoadInProcesses,
-           kIntoLoader, kOutOfPython, kSeveralEnvironments, kCheaperSampler),
+    offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kMoreRequests,
+           kLoadInProcesses, kIntoLoader, kOutOfPython, kSeveralEnvironments, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The training process makes the data itself, because the loader has no workers or the loop
@@ -158,14 +169,14 @@ extern const FindingDefinition kInProcess(
      .rule =
          R"(num_workers is 0 and fetching takes over 5 % of the window. With a loader: the user's
   own functions between its batches and the model do; its sampler is named if it takes most. No
-  known loader: the training thread reads and transforms for over 5 %, and no other thread makes
-  data. Or tf.data threads run Python for more than half of the wait, one at a time or waiting for
-  the GIL, with cores idle.)",
+  loader: the training thread reads and transforms for over 5 %, and no other thread makes data. Or
+  tf.data threads run Python for over half of the wait, one at a time, with cores idle.)",
      .fixes =
          R"(- num_workers=N and persistent_workers=True, within cores and memory. One core: cheaper work.
 - Whole batches from a TensorDataset. An epoch's indices at once from a sampler, as arrays.
 - Work of the loop on a batch: move it to the data set or collate_fn.
-- No loader: a thread, or processes (code that holds the GIL, tf.data). Several environments.)",
+- No loader: a thread, or processes (code that holds the GIL, tf.data); in an event loop (asyncio)
+  more requests at once. Several environments.)",
      .wrong = R"(batches are tiny (under a millisecond): sending them costs more, as the gain
   shows. Datasets that cannot be pickled need the fork start method. Workers cannot make data
   on a device.)"});
