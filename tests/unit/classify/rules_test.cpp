@@ -200,9 +200,17 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
   CHECK(training({kSite + "sklearn/naive_bayes.py _BaseDiscreteNB.partial_fit",
                   kSite + "sklearn/preprocessing/_label.py label_binarize"}) ==
         Answer{"compute", "sklearn.update"});
-  CHECK(training({kSite + "sklearn/metrics/_ranking.py roc_auc_score",
+  const std::string checks = kSite + "sklearn/utils/_param_validation.py validate_params.wrapper";
+  CHECK(training({checks, kSite + "sklearn/metrics/_ranking.py roc_auc_score",
                   kSite + "sklearn/preprocessing/_label.py label_binarize"}) ==
         Answer{"compute", "sklearn.metrics"});
+  CHECK(training({checks, kSite + "sklearn/metrics/_classification.py f1_score",
+                  kSite + "pandas/core/frame.py DataFrame.dtypes"}) ==
+        Answer{"compute", "sklearn.metrics"});
+  CHECK(training({checks, kSite + "sklearn/preprocessing/_data.py scale"}) ==
+        Answer{"transform", "sklearn.transform"});
+  CHECK(training({checks, kSite + "sklearn/cluster/_kmeans.py k_means"}) ==
+        Answer{"compute", "sklearn"});
   CHECK(training({kSite + "sklearn/model_selection/_validation.py _score",
                   kSite + "sklearn/tree/_classes.py BaseDecisionTree.predict"}) ==
         Answer{"periodic", "sklearn.score"});
