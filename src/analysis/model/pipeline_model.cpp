@@ -295,11 +295,12 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
   if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
   const double apart = w.apart + w.apartPeriodic * s.periodicScale;
   const double minimum = std::max(w.zipped * s.zippedScale, lockedWith(w, s));
+  const double stepsPerEpoch = s.oneEpoch ? 0 : w.stepsPerEpoch;
   Pipeline pipeline(w, s, draw);
   const auto n = draw.size();
-  if (w.stepsPerEpoch > 0 && w.stepsPerEpoch < static_cast<double>(n)) {
+  if (stepsPerEpoch > 0 && stepsPerEpoch < static_cast<double>(n)) {
     // Whole epochs, each with its own start and its drained end.
-    const auto length = static_cast<std::size_t>(std::max(1.0, std::round(w.stepsPerEpoch)));
+    const auto length = static_cast<std::size_t>(std::max(1.0, std::round(stepsPerEpoch)));
     for (std::size_t first = 0; first + length <= n || first == 0; first += length)
       pipeline.playEpoch(first, length);
     const double all = pipeline.marks().back() / static_cast<double>(pipeline.marks().size());
@@ -309,9 +310,9 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
   // Past the first fill of the queue, and at least a quarter in, the pace is steady.
   const auto fill = static_cast<std::size_t>(2 * std::max(1, s.workers) * std::max(1, s.prefetch));
   const double steady = slope(pipeline.marks(), std::max(n / 4, std::min(fill, n / 2)));
-  if (w.stepsPerEpoch <= 0) return apart + std::max(steady, minimum);
+  if (stepsPerEpoch <= 0) return apart + std::max(steady, minimum);
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
-  return apart + std::max(steady + std::max(0.0, begin) / w.stepsPerEpoch, minimum);
+  return apart + std::max(steady + std::max(0.0, begin) / stepsPerEpoch, minimum);
 }
 
 Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block, std::uint64_t seed) {

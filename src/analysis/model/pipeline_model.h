@@ -88,7 +88,8 @@ struct PipelineSettings {
   int prefetch = 2;  // batches outstanding a worker
   bool inOrder = true;
   bool persistent = false;
-  double cores = 1;  // usable
+  bool oneEpoch = false;  // no step begins an epoch
+  double cores = 1;       // usable
   double ioScale = 1, cpuScale = 1, loadScale = 1, periodicScale = 1;
   double ownScale = 1, copyScale = 1;  // of the trainer's step
   double deviceScale = 1;              // of its device's work

@@ -215,6 +215,27 @@ TEST_CASE("load.worker_startup predicts the epoch without its start") {
   CHECK(std::abs(*speedup - 20.5 / 10.5) < 0.06);  // 10 ms of start and a first batch an epoch
 }
 
+TEST_CASE("an iterator that is made for each batch is to be kept") {
+  Training t = starting(20);
+  t.stepsPerEpoch = 1;
+  t.waitTransform = 10;  // for its first batch
+  const Judgement j = factsOf(t).judge();
+  const Advice* kept = adviceIn(j, "load.worker_startup", "keep_iterator");
+  REQUIRE(kept);
+  REQUIRE(kept->predicted.speedup);
+  // A step of 10 ms, and 30 of start and a first batch; with persistent workers still the latter.
+  CHECK(*kept->predicted.speedup > 3.5);
+  const Advice* persistent = adviceIn(j, "load.worker_startup", "persistent_workers");
+  REQUIRE(persistent);
+  CHECK(*persistent->predicted.speedup < 0.6 * *kept->predicted.speedup);
+  t.stepsPerEpoch = 20;
+  CHECK_FALSE(adviceIn(factsOf(t).judge(), "load.worker_startup", "keep_iterator"));
+  t.stepsPerEpoch = 1;  // a data set of one batch: each epoch is over
+  Facts over = factsOf(t);
+  for (Epoch& epoch : over.trainer.epochs) epoch.whole = true;
+  CHECK_FALSE(adviceIn(over.judge(), "load.worker_startup", "keep_iterator"));
+}
+
 TEST_CASE("ending workers and making iterators between epochs is start-up, not transport") {
   Training t{.persistent = false, .stepsPerEpoch = 20};
   Facts f = factsOf(t);

@@ -16,6 +16,13 @@ const AdviceDefinition kPersistentWorkers{
              ": the workers then continue from epoch to epoch instead of being restarted.";
     }};
 
+const AdviceDefinition kKeepIterator{
+    "keep_iterator", {}, [](const AdviceContext& c) {
+      return "Make one iterator outside of the loop, and another when it ends: next(iter(loader)) "
+             "starts all workers of the loader" +
+             atSetting(c) + " for each batch, and ends them.";
+    }};
+
 double startupShare(const Evidence& e) {
   const Workload& w = e.gains.workload();
   const double modelled =
@@ -35,6 +42,26 @@ double stepsOfWholeEpochs(const Evidence& e) {
   return epochs > 0 ? steps / epochs : 0;
 }
 
+// Iterators that are made for a batch or two and left.
+bool leavesIterators(const Evidence& e) {
+  constexpr double kFew = 3;  // steps of one
+  std::size_t epochs = 0, whole = 0;
+  for (const Epoch& epoch : e.trainer.epochs) {
+    epochs += !epoch.evaluation;
+    whole += !epoch.evaluation && epoch.whole;
+  }
+  const double steps = e.gains.workload().stepsPerEpoch;
+  return steps > 0 && steps < kFew && 2 * whole < epochs;
+}
+
+Maybe<Advice> keepIterator(const Evidence& e) {
+  if (!leavesIterators(e)) return {};
+  PipelineSettings s = e.gains.base();
+  s.oneEpoch = true;
+  return adviceOf(kKeepIterator, {"code", "iterator", "one per batch", "one"}, e.gains.predict(s),
+                  "each pass then gives all samples once; random batches may have repeated some");
+}
+
 Maybe<Finding> workerStartup(const Evidence& e) {
   const Workload& w = e.gains.workload();
   const double share = startupShare(e);
@@ -52,7 +79,8 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   // data set, and the program's own code there.
   slow.slowFirsts = true;
   return withAdvice(
-      f, {adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
+      f, {keepIterator(e),
+          adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
                    e.gains.predict(s, slow, s),
                    "the workers' memory stays in use between epochs; workers do not see changes to "
                    "the dataset object between epochs"),
@@ -62,14 +90,14 @@ Maybe<Finding> workerStartup(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kWorkerStartup(
-    "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerStarts),
+    "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerStarts, kKeepIterator),
     {.cause =
          R"(The workers end with each epoch and are restarted. Imports, the copy of the dataset and the
   first batches are repeated each time. The next step also copies memory that forked workers share.)",
      .rule = R"(starting workers takes over 2 % of the window and persistent_workers is off.)",
      .fixes = R"(- persistent_workers=True.
 - num_workers=0, or fewer, if batches are so cheap that starting workers costs more.
-- Longer epochs: a sampler that repeats the data set.
+- Longer epochs: a sampler that repeats the data set. One iterator, not next(iter(loader)).
 - fork instead of spawn, lighter imports in the main module.)",
      .wrong = R"(there is only one epoch after the window's start, so there is nothing to save
   later. Datasets that change between epochs need new workers.)"});
