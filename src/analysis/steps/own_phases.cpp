@@ -38,24 +38,7 @@ constexpr double kInLongSteps = 0.95;  // of a function's samples
 constexpr double kRunsModel = 0.30;    // of a function's samples: a checkpoint, a table do not
 constexpr double kIdleLine = 0.80;     // of a line's samples: asleep, or waiting for others
 
-using Name = std::tuple<StringId, StringId>;  // function, file
-
-// The first line of each function at which the hook saw the thread's steps called. A line that was
-// left for another and never came back warmed up.
-std::map<Name, std::uint32_t> firstCalls(const Trace& trace, ThreadId thread) {
-  std::map<std::pair<std::uint32_t, Name>, std::vector<std::uint32_t>> lines;  // of each optimizer
-  for (const auto& row : trace.stepPlaces)
-    if (row.data.thread == thread)
-      lines[{row.data.optimizer, {row.data.function, row.data.file}}].push_back(row.data.line);
-  std::map<Name, std::uint32_t> first;
-  for (const auto& [of, called] : lines)
-    for (const std::uint32_t line : called)
-      if (line == called.back() || std::count(called.begin(), called.end(), line) > 1) {
-        std::uint32_t& known = first.try_emplace(of.second, line).first->second;
-        known = std::min(known, line);
-      }
-  return first;
-}
+using Name = FunctionName;
 
 class PhaseFinder {
  public:
@@ -68,7 +51,7 @@ class PhaseFinder {
     const StackLabel& label = labels_.of(stack, Side::kTrainer);
     if (!label.update.none()) seen.update = seen.optimizer = seen.all;
     if (const PhaseRule* rule = label.rule) {
-      if (rule->id == "torch.backward") seen.update = seen.all;
+      if (rule->id == "torch.backward") seen.update = seen.backward = seen.all;
       seen.logs = (rule->overhead == OverheadKind::kLogging) * seen.all;
       seen.data = namesData(*rule) * seen.all;
       seen.model = namesModel(*rule) * seen.all;
@@ -160,6 +143,12 @@ class PhaseFinder {
     return found != functions_.end() && found->second.optimizer > 0 && isBelowUpdate(frame);
   }
 
+  // Below the backward pass, in the function that runs it: gradients are exchanged there.
+  [[nodiscard]] bool followsBackward(StackId frame) const {
+    const std::uint32_t last = lastOf(nameOf(frame), &OwnSamples::backward);
+    return last > 0 && trace_.stack(frame).line > last;
+  }
+
  private:
   // In a few steps alone, each far longer than the others.
   static bool rare(const OwnSamples& f) {
@@ -223,16 +212,16 @@ class PhaseFinder {
     return caller != functions_.end() && trace_.stack(at).line == firstOfModel(caller->first) &&
            inTurn(f) && operatorsBelow(kHalf, f);
   }
-  // The last line of a function at which most of the time is backward's or an optimizer's; 0: none.
-  [[nodiscard]] std::uint32_t lastOfUpdate(const Name& name) const {
+  // The last line of a function at which some of the time is `what`'s; 0: none.
+  [[nodiscard]] std::uint32_t lastOf(const Name& name, double OwnSamples::*what) const {
     std::uint32_t last = 0;
     for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
          ++at)
-      if (at->second.update > kSomeModel * at->second.all) last = at->first.second;
+      if (at->second.*what > kSomeModel * at->second.all) last = at->first.second;
     return last;
   }
   [[nodiscard]] bool isBelowUpdate(StackId frame) const {
-    const std::uint32_t last = lastOfUpdate(nameOf(frame));
+    const std::uint32_t last = lastOf(nameOf(frame), &OwnSamples::update);
     return last > 0 && trace_.stack(frame).line > last;
   }
   // So few samples lie in a turn with the model that the others may be anywhere in theirs.
@@ -348,7 +337,9 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     const bool outermost = seen.caller.none() || seen.caller.value > i;
     const Is caller = outermost ? Is::kNeither : inside_[seen.caller.value - 1];
     const bool follows = caller == Is::kAfterUpdate || finder.followsUpdate(frame);
-    const bool claimed = caller != Is::kNeither && caller != Is::kAfterUpdate;
+    const bool exchanges = fetched_ && (caller == Is::kExchange || finder.followsBackward(frame));
+    const bool claimed =
+        caller != Is::kNeither && caller != Is::kAfterUpdate && caller != Is::kExchange;
     inside_.push_back(claimed                                       ? caller
                       : finder.evaluates(frame)                     ? Is::kEvaluation
                       : finder.doesMuch(&OwnSamples::writes, frame) ? Is::kWriting
@@ -358,6 +349,7 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
                       : finder.makesData(frame)                     ? Is::kData
                       : finder.pauses(frame)                        ? Is::kPause
                       : follows                                     ? Is::kAfterUpdate
+                      : exchanges                                   ? Is::kExchange
                                                                     : Is::kNeither);
     yieldsToOperators_ |= inside_.back() == Is::kData && !finder.knowsModel();
   }
@@ -385,6 +377,8 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
   if (is == Is::kPlays && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kEnvironment};
   if (is == Is::kAfterUpdate && fetched_ && sample.phase == Phase::kExtract && label.update.none())
+    return SampleLabel{Phase::kOther, OverheadKind::kAfterUpdate, kUnknownLine};
+  if (is == Is::kExchange && sample.phase == Phase::kExtract)
     return SampleLabel{Phase::kOther, OverheadKind::kNone, kUnknownLine};
   const bool extra = sample.phase == Phase::kCompute && sample.overhead == OverheadKind::kNone;
   if (is == Is::kAfterUpdate && extra && label.update.none())

@@ -82,7 +82,8 @@ class OwnPhases {
     kWriting,
     kLogging,
     kPause,
-    kAfterUpdate
+    kAfterUpdate,
+    kExchange
   };
   bool yieldsToOperators_ = false, fetched_ = false;
   std::vector<Is> inside_;  // of each stack, index = StackId - 1: a frame of it is one's

@@ -61,6 +61,21 @@ bool hasWord(std::string_view function, std::span<const std::string_view> words)
 
 }  // namespace
 
+std::map<FunctionName, std::uint32_t> firstCalls(const Trace& trace, ThreadId thread) {
+  std::map<std::pair<std::uint32_t, FunctionName>, std::vector<std::uint32_t>> lines;
+  for (const auto& row : trace.stepPlaces)
+    if (row.data.thread == thread)
+      lines[{row.data.optimizer, {row.data.function, row.data.file}}].push_back(row.data.line);
+  std::map<FunctionName, std::uint32_t> first;
+  for (const auto& [of, called] : lines)
+    for (const std::uint32_t line : called)
+      if (line == called.back() || std::count(called.begin(), called.end(), line) > 1) {
+        std::uint32_t& known = first.try_emplace(of.second, line).first->second;
+        known = std::min(known, line);
+      }
+  return first;
+}
+
 void OwnSamples::see(const Sample& sample) {
   ++all;
   writes += sample.wait == Wait::kFileWrite;
@@ -79,10 +94,11 @@ void OwnSamples::see(const Trace& trace, const NativeSlice& native, NativeClass 
 void OwnSamples::add(const OwnSamples& more) {
   addMembers<&OwnSamples::all, &OwnSamples::data, &OwnSamples::model, &OwnSamples::arrays,
              &OwnSamples::framework, &OwnSamples::programs, &OwnSamples::update,
-             &OwnSamples::optimizer, &OwnSamples::writes, &OwnSamples::logs, &OwnSamples::asleep,
-             &OwnSamples::awaits, &OwnSamples::before, &OwnSamples::after, &OwnSamples::operators,
-             &OwnSamples::others, &OwnSamples::unlocked, &OwnSamples::locked, &OwnSamples::sources,
-             &OwnSamples::stores, &OwnSamples::inLong>(*this, more);
+             &OwnSamples::backward, &OwnSamples::optimizer, &OwnSamples::writes, &OwnSamples::logs,
+             &OwnSamples::asleep, &OwnSamples::awaits, &OwnSamples::before, &OwnSamples::after,
+             &OwnSamples::operators, &OwnSamples::others, &OwnSamples::unlocked,
+             &OwnSamples::locked, &OwnSamples::sources, &OwnSamples::stores, &OwnSamples::inLong>(
+      *this, more);
   firstLong = std::min(firstLong, more.firstLong);
   lastLong = std::max(lastLong, more.lastLong);
   plays = plays || more.plays;

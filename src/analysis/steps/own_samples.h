@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
+#include <tuple>
 
 #include "analysis/facts/native_samples.h"
 #include "analysis/facts/stack_samples.h"
@@ -12,18 +14,24 @@
 // What OwnPhases counts of the user's own functions, and what their names say.
 namespace stallprof {
 
+using FunctionName = std::tuple<StringId, StringId>;  // function, file
+
+// The first line of each function at which the hook saw the thread's steps called. A line that was
+// left for another and never came back warmed up.
+[[nodiscard]] std::map<FunctionName, std::uint32_t> firstCalls(const Trace& trace, ThreadId thread);
+
 // Of a function, a line or a stack: samples in the trainer's thread, and how many of them are so.
 struct OwnSamples {
   double all = 0, data = 0, model = 0, arrays = 0;
-  double framework = 0;              // operators of a framework's, or called by its model;
-  double programs = 0;               // of these, waiting for a program that it started
-  double update = 0;                 // backward, an optimizer
-  double optimizer = 0;              // of these
-  double writes = 0;                 // blocked writing a file
-  double logs = 0;                   // in a logger, a tracker, a progress bar
-  double asleep = 0;                 // as long as the program asked for
-  double awaits = 0;                 // likewise, or for another process
-  double before = 0, after = 0;      // the model was met, in this turn
+  double framework = 0;                // operators of a framework's, or called by its model;
+  double programs = 0;                 // of these, waiting for a program that it started
+  double update = 0;                   // backward, an optimizer
+  double backward = 0, optimizer = 0;  // of these
+  double writes = 0;                   // blocked writing a file
+  double logs = 0;                     // in a logger, a tracker, a progress bar
+  double asleep = 0;                   // as long as the program asked for
+  double awaits = 0;                   // likewise, or for another process
+  double before = 0, after = 0;        // the model was met, in this turn
   double operators = 0, others = 0;  // the kernel's samples: a framework's code or BLAS; any other
   double unlocked = 0, locked = 0;   // running without the interpreter's lock, with it
   double sources = 0;                // of these, and of the kernel's own: reads, decodes, fetches

@@ -610,26 +610,51 @@ TEST_CASE("compute at lines below the optimizer's step is said to follow the upd
   CHECK_FALSE(test::find(withMetricsAt(41, work, false), "compute.after_update"));
 }
 
-TEST_CASE(
-    "what is waited for from a network below the update is no data of a loader that is known") {
+namespace {
+
+// track() waits for a network at `line` of the loop, 40 ms of each 100. Line 38 runs backward, and
+// line 40 the optimizer.
+Analysis tracking(int line) {
   const std::string frames =
       "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n" +
       kUpdateFrames +
-      "0 stack stack=25 file=\"train.py\" function=\"loop\" line=41\n"
-      "0 stack stack=26 caller=25 file=\"train.py\" function=\"track\" line=70\n"
+      "0 stack stack=25 file=\"train.py\" function=\"loop\" line=" + std::to_string(line) +
+      "\n0 stack stack=26 caller=25 file=\"train.py\" function=\"track\" line=70\n"
       "0 stack stack=27 caller=26 file=\"/usr/lib/python3.11/socket.py\" "
       "function=\"SocketIO.readinto\" line=9\n";
-  const Analysis a =
-      analyze(test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
-                            "0ms fetch thread=1 loader=1 epoch=1 duration=2ms cpu=2ms batch=0+1*i\n"
-                            "0ms slice thread=1 duration=60ms run=60ms samples=6 wait=running\n"
-                            "60ms slice thread=1 duration=40ms run=0 samples=4 wait=socket\n" +
-                            seen(10, 3, 22) + seen(45, 2, 24) + seen(65, 4, 27) +
-                            "50ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  return analyze(
+      test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
+                    "0ms fetch thread=1 loader=1 epoch=1 duration=2ms cpu=2ms batch=0+1*i\n"
+                    "0ms slice thread=1 duration=60ms run=60ms samples=6 wait=running\n"
+                    "60ms slice thread=1 duration=40ms run=0 samples=4 wait=socket\n" +
+                    seen(10, 3, 22) + seen(45, 2, 24) + seen(65, 4, 27) +
+                    "50ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what is waited for from a network below the update is no data of a loader that is known") {
+  const Analysis a = tracking(41);
   REQUIRE(a.breakdown.phase);
   CHECK(a.breakdown.phase->other > 0.3);
   CHECK(a.breakdown.phase->extract < 0.02);
   CHECK_FALSE(test::find(a, "transform.in_process"));
+  const Finding* found = test::find(a, "compute.after_update");
+  REQUIRE(found);
+  CHECK(found->shareRatio > 0.3);
+  CHECK(found->where.line == 70);
+}
+
+TEST_CASE("nor is what is waited for between the backward pass and the update") {
+  const Analysis a = tracking(39);
+  REQUIRE(a.breakdown.phase);
+  CHECK(a.breakdown.phase->other > 0.3);
+  CHECK(a.breakdown.phase->extract < 0.02);
+  CHECK_FALSE(test::find(a, "compute.after_update"));  // it may be for gradients
+  const Analysis above = tracking(37);
+  REQUIRE(above.breakdown.phase);
+  CHECK(above.breakdown.phase->extract > 0.3);  // for the model
 }
 
 TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {

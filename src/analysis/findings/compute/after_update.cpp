@@ -13,9 +13,10 @@ constexpr double kMuchAfter = 0.10;  // of the training thread's time
 const AdviceDefinition kRarerExtras{
     "rarer_extras", {}, [](const AdviceContext& c) {
       return "Do less work after each update" + atLine(c.finding.where) +
-             ": compute metrics every N steps, average or copy the model with one operator for all "
-             "parameters (torch._foreach_*, in place), and keep values as tensors until you read "
-             "them together.";
+             ": compute or send metrics every N steps, average or copy the model with one operator "
+             "for all parameters (torch._foreach_*, in place), and keep values as tensors until "
+             "you "
+             "read them together.";
     }};
 
 Maybe<Finding> afterUpdate(const Evidence& e) {
@@ -37,10 +38,10 @@ extern const FindingDefinition kAfterUpdate(
     within("compute.python_overhead", "compute.small_ops"),
     {.cause =
          R"(Each step does more work than the model needs. After the optimizer step, the loop computes
-  metrics, averages or copies of the model before it gets the next batch.)",
+  or sends metrics, averages or copies of the model before it gets the next batch.)",
      .rule = R"(over 10 % of the training thread's samples (at the low end of a 90 % interval) are
-  compute at lines below the last line that runs backward or the optimizer. The function at these
-  lines also runs the optimizer step.)",
+  compute, or with a known loader wait for a network, at lines below the last line that runs
+  backward or the optimizer. The function at these lines also runs the optimizer step.)",
      .fixes = R"(- Metrics and copies every N steps, not in each step.
 - One operator for all parameters instead of a loop over them.
 - Keep values as tensors, and read them together.)",
