@@ -663,3 +663,29 @@ TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {
   REQUIRE(a.breakdown.phase);
   CHECK(near2(a.breakdown.phase->periodic, 0.4));
 }
+
+TEST_CASE("between the epochs of a loader own code is no part of a step") {
+  // Of each second two steps of 200 ms; in the rest read() prepares what follows, or torch
+  // computes.
+  const auto of = [](int stack) {
+    const Analysis a = analyze(test::traceOf(
+        test::kTrainer + kReadFrames +
+        "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n"
+        "repeat 40 every 1s\n"
+        "0ms iterator thread=1 loader=1 epoch=1+1*i duration=1ms\n"
+        "1ms fetch thread=1 loader=1 epoch=1+1*i duration=1ms cpu=1ms batch=0\n"
+        "150ms optimizer thread=1 duration=5ms optimizer=1\n"
+        "200ms fetch thread=1 loader=1 epoch=1+1*i duration=1ms cpu=1ms batch=1\n"
+        "350ms optimizer thread=1 duration=5ms optimizer=1\n"
+        "399ms fetch thread=1 loader=1 epoch=1+1*i duration=1ms cpu=1ms end=1\n"
+        "0ms slice thread=1 duration=1s run=1s samples=100 wait=running\n" +
+        seen(10, 38, 17) + seen(410, 58, stack) + "end\n"));
+    REQUIRE(a.breakdown.phase);
+    return *a.breakdown.phase;
+  };
+  const auto own = of(3), arrays = of(6), model = of(4);
+  CHECK(near2(own.other, 0.6));
+  CHECK(near2(own.compute, 0.4));
+  CHECK(near2(arrays.other, 0.6));
+  CHECK(near2(model.compute, 1));
+}

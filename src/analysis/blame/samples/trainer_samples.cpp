@@ -19,6 +19,12 @@ bool isBy(const StackLabel& label, std::string_view rule) {
   return label.rule && label.rule->id == rule;
 }
 
+// Computes as far as nothing says more: own code, or arrays, which serve anything.
+bool isVague(const StackLabel& label, const SampleLabel& what) {
+  return what.phase == Phase::kCompute && what.overhead == OverheadKind::kNone &&
+         (!label.rule || label.rule->work);
+}
+
 // In a step of a program whose loader the hook does not see: in a loader, or blocked in nothing
 // that a rule knows.
 bool mayWait(const StackLabel& label, const Sample& sample, Phase phase) {
@@ -122,6 +128,9 @@ TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place
                                             const Sample& sample, SampleLabel what) {
   Seen seen;
   labelOwnCode(label, place, sample, what);
+  // Between the epochs of a loader own code may prepare the next, or anything.
+  if (place.gap && !timeline_.fetches.empty() && isVague(label, what))
+    what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
   countCompilation(what, sample);
   countPrediction(what, sample);
   Phase& phase = seen.phase = what.phase;
