@@ -147,6 +147,19 @@ TEST_CASE("samples that sleep are not larger than others: what they wait for is 
              "they wait: their batches take 63.3 ms of CPU for each second above the median"));
 }
 
+TEST_CASE("samples that wait behind a lock of the workers are not slow by themselves") {
+  Facts f = uneven(2, true);
+  f.trainer.workerLock.watched = f.trainer.window();
+  f.trainer.workerLock.making = 2 * f.trainer.window();
+  f.trainer.workerLock.waited = f.trainer.window();
+  f.trainer.workerLock.byChance = 0.25 * seconds(f.trainer.window());
+  f.trainer.workerLock.busy = seconds(f.trainer.window());
+  f.trainer.workerLock.samples = 1000;
+  const Judgement j = f.judge();
+  CHECK(find(j, "transform.worker_lock"));
+  CHECK_FALSE(find(j, "transform.slow_samples"));
+}
+
 TEST_CASE("transform.slow_samples is silent without any, and where they cost little") {
   Facts f = uneven(2);
   f.trainer.slowSamples = {};

@@ -66,6 +66,7 @@ Maybe<Finding> slowSamples(const Evidence& e) {
   const SlowSampleFacts& slow = e.trainer.slowSamples;
   if (!e.loader || slow.batches == 0) return {};
   const Excess excess = excessOf(e);
+  if (excess.waits() && e.locked() > kNotable) return {};  // for the lock that workers share
   const double making = e.transform + (excess.waits() ? e.unknownWait : 0);
   if (making * excess.share() <= kNotable) return {};
   Finding f = loaderFinding(e, making * excess.share(),
