@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/steps/training_thread.h"
 
+#include <string_view>
+#include <vector>
+
 #include "analysis/facts/stack_samples.h"
 #include "classify/own_rules.h"
 
@@ -9,6 +12,7 @@ namespace {
 
 constexpr double kMinUpdating = 0.10;  // of a thread's samples: less may be one odd call
 constexpr double kMostlyJoins = 0.50;
+constexpr std::string_view kWorkerLoop = "_worker_loop";  // torch/utils/data/_utils/worker.py
 
 struct Doing {
   double all = 0, running = 0, updating = 0, joining = 0;
@@ -27,17 +31,35 @@ Doing doingOf(const Trace& trace, const StackLabels& labels, const ThreadLife& t
   return doing;
 }
 
+// Which stacks lie in the loop of a loader's worker. A caller's id is smaller than its callee's.
+std::vector<bool> workerLoops(const Trace& trace) {
+  std::vector<bool> inLoop;
+  inLoop.reserve(trace.stacks.size());
+  for (const auto& row : trace.stacks) {
+    const StackId caller = row.data.caller;
+    const bool below = !caller.none() && caller.value <= inLoop.size() && inLoop[caller.value - 1];
+    inLoop.push_back(below || trace.text(row.data.function) == kWorkerLoop);
+  }
+  return inLoop;
+}
+
+// A loader's worker may have more samples than who trains.
 ThreadId busiestMainThread(const Trace& trace) {
+  const std::vector<bool> inLoop = workerLoops(trace);
   ThreadId best;
   double maximum = 0;
   for (const ThreadLife& thread : trace.threads) {
     if (thread.tid == 0 || thread.tid != trace.process(thread.process).pid) continue;
-    double samples = 0;
-    for (const auto& row : thread.stacks) samples += row.data.samples;
-    if (samples > maximum) {
-      maximum = samples;
-      best = thread.id;
+    double samples = 0, working = 0;
+    for (const auto& row : thread.stacks) {
+      const StackId stack = row.data.stack;
+      samples += row.data.samples;
+      if (!stack.none() && stack.value <= inLoop.size() && inLoop[stack.value - 1])
+        working += row.data.samples;
     }
+    if (working > samples / 2 || samples <= maximum) continue;
+    maximum = samples;
+    best = thread.id;
   }
   return best;
 }
