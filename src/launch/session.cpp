@@ -337,7 +337,10 @@ int Session::run() {
   printLine("recording to " + inQuotes(recording_));
   const CommandStatus status = front_->waitForCommand(printLine);
   finishRecording(status);
-  if (status.enough) printLine("it was sent TERM after the steps that were asked for");
+  if (status.enough)
+    printLine("it was sent TERM after the steps that were asked for");
+  else if (options_.overrides.ends() && !status.terminated)
+    printLine("it ended by itself, before the steps that were asked for");
   if (status.left > 0)
     printLine("still running: " + countOf(static_cast<std::int64_t>(status.left), "process") +
               " that it left, sent TERM, too");

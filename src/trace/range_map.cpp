@@ -78,7 +78,7 @@ std::optional<Timed<StepRange>> stepOf(const Trace& trace, Meanings& meanings,
   const Range& range = row.data;
   StepRange step{range.thread, range.duration, SpanSource::kNvtx, false};
   if (trace.text(range.domain) == kMarksDomain) {
-    if (trace.text(range.name) != "step") return std::nullopt;
+    if (trace.text(range.name) != kMarkedStep) return std::nullopt;
     step.source = SpanSource::kMark;
     return Timed<StepRange>{row.at, step};
   }
@@ -110,21 +110,6 @@ Result<RangeMeaning> parseRangeMeaning(std::string_view word) {
     meaning.name.pop_back();
   }
   return meaning;
-}
-
-bool namesStep(std::string_view range) {
-  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-  for (const std::string_view word : {"profilerstep", "step"}) {
-    if (range.size() < word.size() || !std::equal(word.begin(), word.end(), range.begin(),
-                                                  [&](char b, char a) { return same(a, b); }))
-      continue;
-    std::string_view rest = range.substr(word.size());
-    if (rest.empty()) return true;
-    if (std::string_view(" #:_-/").find(rest[0]) == std::string_view::npos) return false;
-    rest.remove_prefix(1);
-    return !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
-  }
-  return false;
 }
 
 void readRanges(Trace& trace, const std::vector<Untrusted>& words) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "event/range_names.h"
 #include "trace/trace.h"
 
 namespace stallprof {
@@ -25,16 +26,9 @@ struct RangeMeaning {
 // The Error names the word and what may stand there.
 [[nodiscard]] Result<RangeMeaning> parseRangeMeaning(std::string_view word);
 
-// A range of this name is a step unless a map says else: "step", alone or with a number behind a
-// space or one of #:_-/ ("step 12", "ProfilerStep#3"), in any case of letters.
-[[nodiscard]] bool namesStep(std::string_view range);
-
 // Gives `trace.spans` and `trace.steps` what the ranges mean: the steps, and the phases that
 // `words` (as parseRangeMeaning takes them; of two that fit the later counts) map. Words that are
 // none change nothing. To be called once, with the tables sorted; they stay so.
 void readRanges(Trace& trace, const std::vector<Untrusted>& words);
-
-// The domain of ranges that are marks of stallprof/annotate.h.
-inline constexpr std::string_view kMarksDomain = "stallprof";
 
 }  // namespace stallprof

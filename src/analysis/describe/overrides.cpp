@@ -74,6 +74,11 @@ void measureCeiling(Analysis& a) {
                  "measured"}};
 }
 
+// As the recorder counts them (launch/recorder/progress.h).
+bool noStepSeen(const Trace& trace) {
+  return trace.fetches.empty() && trace.optimizerSteps.empty() && trace.steps.empty();
+}
+
 std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run) {
   if (run.overrides.empty()) return {};
   std::vector<std::string> out;
@@ -101,6 +106,10 @@ std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run)
       {changes(run, "num_parallel_calls"),
        "Batches keep their order, but a map that draws random numbers draws them in another order "
        "if its calls run in parallel."},
+      {(askedFor(run, "--steps") || askedFor(run, "--for")) && noStepSeen(trace),
+       "Nothing that --steps and --for count was seen (a loader's batches, annotated steps, "
+       "updates "
+       "of a model): they did not end the program."},
       {askedFor(run, "--replay="),
        "Batches were repeated: the pace is that of the training with data always ready. Its losses "
        "have no meaning, and idle workers leave it more CPU than a normal run has."},

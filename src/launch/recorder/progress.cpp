@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "event/range_names.h"
 
 namespace stallprof {
 namespace {
@@ -32,8 +33,11 @@ void Progress::put(const Event& event) {
       }
       awaited_.erase(name->second);
     }
-  } else if (std::holds_alternative<Range>(event.payload) ||
-             std::holds_alternative<PhaseSpan>(event.payload))
+  } else if (const auto* range = std::get_if<Range>(&event.payload)) {
+    ranges_ = true;
+    if (const auto kind = stepKind(*range); kind && range->duration > Nanos(0))
+      note(*kind, range->thread, event.at, Nanos(0), 1);
+  } else if (std::holds_alternative<PhaseSpan>(event.payload))
     ranges_ = true;
   else if (const auto* fetch = std::get_if<Fetch>(&event.payload)) {
     if (!fetch->end) note(Kind::kBatch, fetch->thread, event.at, fetch->duration, 1);
@@ -44,6 +48,12 @@ void Progress::put(const Event& event) {
     }
     note(Kind::kOptimizer, step->thread, event.at, Nanos(0), std::max(step->steps, 1u));
   }
+}
+
+std::optional<Progress::Kind> Progress::stepKind(const Range& range) const {
+  if (textOf(range.domain) == kMarksDomain)
+    return textOf(range.name) == kMarkedStep ? std::optional(Kind::kMark) : std::nullopt;
+  return namesStep(textOf(range.name)) ? std::optional(Kind::kRange) : std::nullopt;
 }
 
 void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count) {
@@ -102,10 +112,12 @@ std::string Progress::line(Nanos now) {
   std::vector<Nanos> gaps = busiest->gaps;
   std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
                    gaps.end());
-  std::string line = countOf(static_cast<std::int64_t>(busiest->total),
-                             kind == Kind::kBatch ? "batch" : "optimizer step") +
-                     ", " + numberText(static_cast<double>(busiest->since) / seconds(period)) +
-                     " a second";
+  std::string line =
+      countOf(static_cast<std::int64_t>(busiest->total), kind == Kind::kBatch ? "batch"
+                                                         : kind == Kind::kOptimizer
+                                                             ? "optimizer step"
+                                                             : "step") +
+      ", " + numberText(static_cast<double>(busiest->since) / seconds(period)) + " a second";
   if (!gaps.empty()) line += ", p50 " + durationText(gaps[gaps.size() / 2]);
   if (kind == Kind::kBatch)
     line += ", " + percentText(std::min(1.0, seconds(busiest->wait) / seconds(period))) +

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,8 +33,8 @@ class Progress : public EventOut {
   // waiting for data"; of the thread that fetched most of them. Empty where none came.
   [[nodiscard]] std::string line(Nanos now);
 
-  // Of the thread with most batches, or steps of an optimizer: the mean of its last ones, burst or
-  // not. Known after kPaceSteps.
+  // Of the thread with most annotated steps, batches, or steps of an optimizer: the mean of its
+  // last ones, burst or not. Known after kPaceSteps.
   [[nodiscard]] StepPace pace() const;
   // Of the thread with most batches or steps: how many, and when the first was; none: -1. Where
   // batches are given again (`--replay`) since that began. `fromUpdate`: since the first step of an
@@ -58,8 +59,10 @@ class Progress : public EventOut {
     std::vector<Nanos> gaps;               // from one to the next; only for lines
     std::array<Nanos, kPaceSteps> ends{};  // when the last ones came
   };
-  // Batches come first: an optimizer's steps count where no loader is seen.
-  enum class Kind : std::uint8_t { kBatch, kOptimizer };
+  // What counts of these is the first that is seen, as in the report (analysis/steps/README.md).
+  enum class Kind : std::uint8_t { kMark, kBatch, kRange, kOptimizer };
+  // Null: the range is no step.
+  [[nodiscard]] std::optional<Kind> stepKind(const Range& range) const;
   // `count` batches or steps in one: more than one in a call that is many steps.
   void note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint32_t count);
   [[nodiscard]] const Seen* busiest(bool fromUpdate) const;

@@ -362,3 +362,17 @@ TEST_CASE("a breakdown's three views sum to the window and to its data wait") {
   CHECK(std::abs(p.extract + p.transform + p.load + p.compute + p.sync + p.comm + p.periodic +
                  p.other + p.unknown - 1) < 1e-12);
 }
+
+TEST_CASE("steps that were asked for and that nothing could count are said to have ended nothing") {
+  const auto says = [](const std::string& rows) {
+    Trace trace = test::traceOf(test::kTrainer + rows);
+    trace.manifest.overrides = {Untrusted("--steps"), Untrusted("20")};
+    const Analysis a = analyze(trace);
+    return std::any_of(a.caveats.begin(), a.caveats.end(), [](const std::string& caveat) {
+      return caveat.find("they did not end the program") != std::string::npos;
+    });
+  };
+  CHECK(says("1s slice thread=1 duration=1s run=1s samples=100 wait=running\n"));
+  CHECK_FALSE(says("1s optimizer thread=1 duration=5ms optimizer=1\n"));
+  CHECK_FALSE(says("1s range thread=1 duration=5ms name=\"step\" domain=\"stallprof\"\n"));
+}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "launch/recorder/progress.h"
 
+#include <string>
+#include <vector>
+
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -15,12 +18,18 @@ class Counter : public EventOut {
   int count = 0;
 };
 
-// A name's number is its length.
-class Lengths : public Counter {
+class Names : public Counter {
  public:
   StringId intern(std::string_view text) override {
-    return StringId{static_cast<std::uint32_t>(text.size())};
+    names_.emplace_back(text);
+    return StringId{static_cast<std::uint32_t>(names_.size())};
   }
+  std::string_view textOf(StringId id) const override {
+    return id.none() ? std::string_view() : names_[id.value - 1];
+  }
+
+ private:
+  std::vector<std::string> names_;
 };
 
 Fetch fetchOf(std::uint32_t thread, Nanos duration) {
@@ -88,8 +97,32 @@ TEST_CASE("the pace of steps is known after some, of the thread that has most, b
   CHECK(progress.pace().ranges);
 }
 
+TEST_CASE("annotated steps count before batches, ranges named as steps after these") {
+  Names out;
+  Progress progress(out);
+  const auto range = [&](std::string_view name, std::string_view domain, int times) {
+    Range step;
+    step.thread = ThreadId{1};
+    step.duration = 5ms;
+    step.name = progress.intern(name);
+    step.domain = progress.intern(domain);
+    for (int i = 0; i < times; ++i) progress.emit(i * 100ms, step);
+    return progress.made(false).steps;
+  };
+  OptimizerStep update;
+  update.thread = ThreadId{1};
+  progress.emit(0ms, update);
+  CHECK(progress.made(false).steps == 1);
+  CHECK(range("forward", "", 9) == 1);
+  CHECK(range("ProfilerStep#3", "", 4) == 4);
+  progress.emit(0ms, fetchOf(1, 1ms));
+  CHECK(progress.made(false).steps == 1);
+  CHECK(range("load", "stallprof", 5) == 1);
+  CHECK(range("step", "stallprof", 3) == 3);
+}
+
 TEST_CASE("settings are changed when the hook has reported each of them") {
-  Lengths out;
+  Names out;
   Progress progress(out, {"num_workers", "in_order"});
   const auto report = [&](std::string_view name) {
     SettingChanged setting;
