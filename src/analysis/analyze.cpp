@@ -200,6 +200,11 @@ std::vector<std::string> caveatsOf(const Trace& trace, const Judged& chosen, con
   if (seconds(chosen.facts.stopped) > kSeen * seconds(chosen.facts.window()))
     caveats.push_back("The training process was stopped for " + durationText(chosen.facts.stopped) +
                       ", by a signal or a debugger: that time is no part of the window.");
+  const auto annotated = [](const auto& row) { return row.data.source != SpanSource::kHook; };
+  if (!steps && std::any_of(trace.spans.begin(), trace.spans.end(), annotated))
+    caveats.push_back(
+        "Phases were annotated, and no steps: the shares do not follow the annotations. Annotate "
+        "the steps, too, or give --map a range that is one (NAME=step).");
   if (out.firstEpoch)
     caveats.push_back("The first epoch waited for data " + percentText(out.firstEpoch->first) +
                       " of its time, later ones " + percentText(out.firstEpoch->later) +

@@ -212,10 +212,12 @@ void applyTrials(const Trials& trials, Analysis& analysis) {
 }
 
 const std::vector<double>* Trials::baseRuns() const {
+  const std::vector<double>* ofTuned =
+      tuned && !tuned->trial.base.empty() ? &tuned->trial.base : nullptr;
+  if (tunedLast && ofTuned) return ofTuned;
   const auto newest = std::find_if(trials.rbegin(), trials.rend(),
                                    [](const Trial& trial) { return !trial.base.empty(); });
-  if (newest != trials.rend()) return &newest->base;
-  return tuned && !tuned->trial.base.empty() ? &tuned->trial.base : nullptr;
+  return newest != trials.rend() ? &newest->base : ofTuned;
 }
 
 void settle(TunedTrial& tuned) {

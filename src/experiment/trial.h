@@ -56,6 +56,7 @@ struct Trials {
   Maybe<double> replayStep, drainStep;
   std::vector<std::string> notes;  // ready to print
   Maybe<TunedTrial> tuned{};
+  bool tunedLast = false;  // after `trials`: what is measured but once is beside its runs
 
   // Seconds a step of the command as it is, in the newest trial that has any. Null: in none.
   [[nodiscard]] const std::vector<double>* baseRuns() const;

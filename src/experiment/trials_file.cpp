@@ -171,6 +171,7 @@ std::string trialsJson(const Trials& trials) {
               {"notes", written(trials.notes)}};
   for (const Trial& trial : trials.trials) out["trials"].push_back(written(trial));
   if (trials.tuned) out["tune"] = written(*trials.tuned);
+  if (trials.tunedLast) out["tune_last"] = true;
   return out.dump(1) + "\n";
 }
 
@@ -189,6 +190,7 @@ Result<Trials> parseTrials(const std::string& json) {
       if (item.is_object()) trials.trials.push_back(trialFrom(item));
   if (const auto at = object.find("tune"); at != object.end() && at->is_object())
     trials.tuned = tunedFrom(*at);
+  trials.tunedLast = object.value("tune_last", Json()) == Json(true);
   return trials;
 }
 

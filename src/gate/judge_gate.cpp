@@ -139,6 +139,9 @@ void findNew(GateResult& result, const Policy& policy, std::span<const GateRun> 
         found.level = rule.level;
         found.line = rule.line;
       }
+    // Of too few runs everything is advisory.
+    if (std::min(base.size(), head.size()) < policy.minRuns)
+      found.level = std::max(found.level, Level::kWarn);
     result.newFindings.push_back(std::move(found));
   }
 }
@@ -236,11 +239,17 @@ GateResult refused(GateResult result, Outcome outcome, std::string why) {
 
 std::vector<std::string> notesOn(std::span<const GateRun> base, std::span<const GateRun> head) {
   std::vector<std::string> notes;
-  if (!base.empty() && !head.empty() && !base[0].batchSizes.empty() &&
-      !head[0].batchSizes.empty() && base[0].batchSizes != head[0].batchSizes)
-    notes.push_back("The sides have different batch sizes: " + sizesText(base[0].batchSizes) +
-                    " and " + sizesText(head[0].batchSizes) +
-                    ". A step is not the same work: compare samples a second.");
+  const GateRun* first = nullptr;
+  for (const auto side : {base, head})
+    for (const GateRun& run : side) {
+      if (run.batchSizes.empty()) continue;
+      if (!first) first = &run;
+      if (!notes.empty() || run.batchSizes == first->batchSizes) continue;
+      notes.push_back("The batch size is " + sizesText(first->batchSizes) + " in " +
+                      inQuotes(first->path) + ", " + sizesText(run.batchSizes) + " in " +
+                      inQuotes(run.path) +
+                      ". A step is not the same work: compare samples a second.");
+    }
   for (const auto side : {base, head})
     for (const GateRun& run : side) {
       if (const std::string failed = failureOf(run); !failed.empty())

@@ -62,8 +62,8 @@ void TrialCommand::declareRuns(CLI::App& app) {
   number(app, "--max-runs", maximum_, 4, 100,
          "maximum runs per side (default: half as many again)");
   app.add_flag("--in-place", inPlace_,
-               "run on your own files if no copy-on-write view is available; files that the "
-               "command writes are kept");
+               "run on your own files, without a copy-on-write view; files that the command writes "
+               "are kept");
   app.add_flag("--force", force_, "replace existing trials of the recording");
 }
 
@@ -237,6 +237,7 @@ Trials TrialCommand::withEarlier(Trials trials) const {
   trials.trials.insert(trials.trials.begin(), kept.begin(), kept.end());
   if (!trials.replayStep) trials.replayStep = earlier_.replayStep;
   if (!trials.drainStep) trials.drainStep = earlier_.drainStep;
+  trials.tunedLast = trials.tuned.has_value();
   if (!trials.tuned) trials.tuned = earlier_.tuned;
   return trials;
 }

@@ -396,6 +396,21 @@ TEST_CASE("ceilings are of the newest trial that has runs of the program as it i
   CHECK(*a.verdict.stallRatio == Approx(0.5));
 }
 
+TEST_CASE(
+    "what was measured once after the trials is beside the runs of the search that measured it") {
+  Trials trials;
+  trials.trials = {measured({0.2, 0.2}, {0.1, 0.1})};
+  trials.tuned.emplace();
+  trials.tuned->trial = measured({0.4, 0.4}, {0.1, 0.1});
+  CHECK(trials.baseRuns()->at(0) == 0.2);
+  trials.tunedLast = true;
+  CHECK(trials.baseRuns()->at(0) == 0.4);
+  trials.tuned->found.settings.emplace_back();
+  const Result<Trials> read = parseTrials(trialsJson(trials));
+  REQUIRE(read.ok());
+  CHECK(read.value().tunedLast);
+}
+
 TEST_CASE("trials at another pace than the recording's say so, and bound nothing of it") {
   Trials trials;
   trials.trials = {measured({0.01, 0.01}, {0.01, 0.01})};

@@ -37,8 +37,8 @@ TEST_CASE("what makes two sides unlike, or a run unfit, is said") {
   head[0].batchSizes = {64};
   head[0].exitCode = 1;
   CHECK(notesOn(base, head) ==
-        std::vector<std::string>{"The sides have different batch sizes: 32 and 64. A step is not "
-                                 "the same work: compare samples a second.",
+        std::vector<std::string>{"The batch size is 32 in 'a', 64 in 'b'. A step is not the same "
+                                 "work: compare samples a second.",
                                  "'b' exited with status 1."});
   head[0].batchSizes = {32};
   head[0].exitCode.reset();
@@ -320,6 +320,12 @@ TEST_CASE("a finding is new when every run of the head has it and none of the ba
   CHECK(found.outcome == Outcome::kRegressed);
   REQUIRE(found.newFindings.size() == 1);
   CHECK_THAT(found.headline, Contains("new: load.ipc at data.py:7"));
+  // Of fewer runs than the policy asks for nothing fails.
+  const GateResult few =
+      judged(Side(base.begin(), base.begin() + 1), Side(head.begin(), head.begin() + 1), policy);
+  REQUIRE(few.newFindings.size() == 1);
+  CHECK(few.newFindings[0].level == Level::kWarn);
+  CHECK(few.outcome == Outcome::kPass);
   head[6].suspects.pop_back();
   CHECK(judged(base, head, policy).outcome == Outcome::kPass);
 }
