@@ -26,11 +26,16 @@ bool names(std::string_view word, std::string_view name) {
   return word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=';
 }
 
+// Where the user has none, ours ends in a slash: what a job adds to it would follow an empty entry
+// then, the working directory, which the hook puts in its own place (hook/sitecustomize.py).
 std::string pythonPath(const std::string& hook, std::string_view old) {
+  const std::string alone = hook + "/";
+  if (old.empty() || old == alone) return alone;
   std::string path = hook;
   while (!old.empty()) {
     const std::size_t colon = old.find(':');
-    const std::string_view entry = old.substr(0, colon);
+    std::string_view entry = old.substr(0, colon);
+    if (entry == alone) entry = {};
     if (entry != hook) path.append(":").append(entry);
     if (colon == std::string_view::npos) break;
     old.remove_prefix(colon + 1);

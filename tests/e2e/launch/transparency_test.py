@@ -52,6 +52,22 @@ class Transparency(Case):
         self.assertIn("stdin 5", recorded)
         self.assertTrue(any(l.startswith("env STALLPROF_EVENTS=/proc/") for l in recorded))
 
+    def test_a_job_that_adds_to_pythonpath_finds_its_modules_where_it_would(self):
+        work = self.path("work")
+        os.makedirs(os.path.join(work, "sub"))
+        show = "import sys; sys.stdout.write(repr(sys.path))"
+        with open(os.path.join(work, "sub", "show.py"), "w") as script:
+            script.write(show)
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        for own in None, "", "/own", "/own:":
+            environment = plain if own is None else dict(plain, PYTHONPATH=own)
+            for adds in "$PYTHONPATH:/foo", "/foo:$PYTHONPATH", "/foo:$PYTHONPATH:/bar", "$PYTHONPATH:", "$PYTHONPATH":
+                job = ["sh", "-c", 'export PYTHONPATH=%s; exec "$0" sub/show.py' % adds, "/usr/bin/python3"]
+                words, _ = self.words(*job)
+                bare, recorded = (self.run_words(these, cwd=work, env=environment, stdout=subprocess.PIPE).stdout
+                                  for these in (job, words))
+                self.assertEqual(bare, recorded, (own, adds))
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root to give a file capabilities")
     def test_what_the_loader_takes_from_a_program_with_capabilities_is_kept(self):
         os.chmod(self.dir, 0o777)

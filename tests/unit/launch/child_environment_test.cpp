@@ -15,7 +15,7 @@ const Injection kInjection{"/opt/hook", "/proc/5/fd/9", "/data/a.stallprof"};
 
 TEST_CASE("the command's environment keeps its words and order and gains ours") {
   CHECK(withInjection({"B=2", "A=1", "odd", "=x"}, kInjection) ==
-        Words{"B=2", "A=1", "odd", "=x", "PYTHONPATH=/opt/hook", "STALLPROF_EVENTS=/proc/5/fd/9",
+        Words{"B=2", "A=1", "odd", "=x", "PYTHONPATH=/opt/hook/", "STALLPROF_EVENTS=/proc/5/fd/9",
               "STALLPROF_RECORDING=/data/a.stallprof"});
 }
 
@@ -25,7 +25,8 @@ TEST_CASE("the user's PYTHONPATH follows ours, byte for byte") {
     return std::string(valueOf(words, "PYTHONPATH"));
   };
   CHECK(path("/a:/b") == "/opt/hook:/a:/b");
-  CHECK(path("") == "/opt/hook");
+  CHECK(path("") == "/opt/hook/");  // none: what a job adds would follow an empty entry
+  CHECK(path("/opt/hook/:/b") == "/opt/hook::/b");
   CHECK(path("/a:") == "/opt/hook:/a:");  // an empty entry is the working directory
   CHECK(path(":/a") == "/opt/hook::/a");
 }
@@ -33,6 +34,8 @@ TEST_CASE("the user's PYTHONPATH follows ours, byte for byte") {
 TEST_CASE("what an earlier run left behind is replaced, not piled up") {
   const Words once = withInjection({"PYTHONPATH=/a"}, kInjection);
   CHECK(withInjection(once, kInjection) == once);
+  const Words alone = withInjection({"A=1"}, kInjection);
+  CHECK(withInjection(alone, kInjection) == alone);
 }
 
 TEST_CASE("without a hook PYTHONPATH is not touched") {
