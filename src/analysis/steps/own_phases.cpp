@@ -340,17 +340,17 @@ OwnPhases::OwnPhases(const Trace& trace, const StackLabels& labels, const Thread
     const bool exchanges = fetched_ && (caller == Is::kExchange || finder.followsBackward(frame));
     const bool claimed =
         caller != Is::kNeither && caller != Is::kAfterUpdate && caller != Is::kExchange;
-    inside_.push_back(claimed                                       ? caller
-                      : finder.evaluates(frame)                     ? Is::kEvaluation
-                      : finder.doesMuch(&OwnSamples::writes, frame) ? Is::kWriting
-                      : finder.doesMuch(&OwnSamples::logs, frame)   ? Is::kLogging
-                      : finder.isEnvironment(frame)                 ? Is::kPlays
-                      : follows && fetched_                         ? Is::kAfterUpdate
-                      : finder.makesData(frame)                     ? Is::kData
-                      : finder.pauses(frame)                        ? Is::kPause
-                      : follows                                     ? Is::kAfterUpdate
-                      : exchanges                                   ? Is::kExchange
-                                                                    : Is::kNeither);
+    inside_.push_back(claimed                                        ? caller
+                      : finder.evaluates(frame)                      ? Is::kEvaluation
+                      : finder.doesMuch(&OwnSamples::writes, frame)  ? Is::kWriting
+                      : finder.doesMuch(&OwnSamples::logs, frame)    ? Is::kLogging
+                      : finder.isEnvironment(frame)                  ? Is::kPlays
+                      : follows && fetched_ && !finder.pauses(frame) ? Is::kAfterUpdate
+                      : finder.makesData(frame)                      ? Is::kData
+                      : finder.pauses(frame)                         ? Is::kPause
+                      : follows                                      ? Is::kAfterUpdate
+                      : exchanges                                    ? Is::kExchange
+                                                                     : Is::kNeither);
     yieldsToOperators_ |= inside_.back() == Is::kData && !finder.knowsModel();
   }
 }

@@ -183,6 +183,15 @@ const Timed<OptimizerStep>* TrainerTimeline::lastStep(Nanos begin, Nanos end) co
   return after != updates.begin() && (*(after - 1))->at >= begin ? *(after - 1) : nullptr;
 }
 
+bool TrainerTimeline::afterUpdate(Nanos at) const {
+  const auto next = std::partition_point(fetches.begin(), fetches.end(),
+                                         [&](const auto* fetch) { return fetch->at <= at; });
+  if (next == fetches.begin()) return false;
+  const Nanos end = next == fetches.end() ? Nanos::max() : (*next)->at;
+  const Timed<OptimizerStep>* last = lastStep((*std::prev(next))->end(), end);
+  return last && last->end() <= at;
+}
+
 Nanos TrainerTimeline::lastEnd(const Interval& in) const {
   Nanos last = in.begin;
   const auto take = [&](const auto& rows) {

@@ -72,6 +72,9 @@ struct TrainerTimeline {
   [[nodiscard]] const Timed<OptimizerStep>* firstStep(Nanos begin, Nanos end) const;
   // The last one.
   [[nodiscard]] const Timed<OptimizerStep>* lastStep(Nanos begin, Nanos end) const;
+  // Whether `at` lies between the last update of a step that begins with a fetch and the next
+  // fetch.
+  [[nodiscard]] bool afterUpdate(Nanos at) const;
   // When, in an interval, the last fetch or update ended; its begin where none did.
   [[nodiscard]] Nanos lastEnd(const Interval& in) const;
   // The next fetch or iterator of another epoch than `epoch` that begins at or after `from`.

@@ -612,9 +612,9 @@ TEST_CASE("compute at lines below the optimizer's step is said to follow the upd
 
 namespace {
 
-// track() waits for a network at `line` of the loop, 40 ms of each 100. Line 38 runs backward, and
-// line 40 the optimizer.
-Analysis tracking(int line) {
+// track() waits for a network at `line` of the loop, from 60 ms of each 100 on. Line 38 runs
+// backward, and line 40 the optimizer, at `update` ms.
+Analysis tracking(int line, int update, const std::string& wait = "socket") {
   const std::string frames =
       "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 batch_size=4\n" +
       kUpdateFrames +
@@ -622,20 +622,20 @@ Analysis tracking(int line) {
       "\n0 stack stack=26 caller=25 file=\"train.py\" function=\"track\" line=70\n"
       "0 stack stack=27 caller=26 file=\"/usr/lib/python3.11/socket.py\" "
       "function=\"SocketIO.readinto\" line=9\n";
-  return analyze(
-      test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
-                    "0ms fetch thread=1 loader=1 epoch=1 duration=2ms cpu=2ms batch=0+1*i\n"
-                    "0ms slice thread=1 duration=60ms run=60ms samples=6 wait=running\n"
-                    "60ms slice thread=1 duration=40ms run=0 samples=4 wait=socket\n" +
-                    seen(10, 3, 22) + seen(45, 2, 24) + seen(65, 4, 27) +
-                    "50ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+  return analyze(test::traceOf(
+      test::kTrainer + frames + "repeat 200 every 100ms\n" +
+      "0ms fetch thread=1 loader=1 epoch=1 duration=2ms cpu=2ms batch=0+1*i\n"
+      "0ms slice thread=1 duration=60ms run=60ms samples=6 wait=running\n"
+      "60ms slice thread=1 duration=40ms run=0 samples=4 wait=" +
+      wait + "\n" + seen(10, 3, 22) + seen(45, 2, 24) + seen(65, 4, wait == "socket" ? 27 : 26) +
+      std::to_string(update) + "ms optimizer thread=1 duration=1ms optimizer=1\nend\n"));
 }
 
 }  // namespace
 
 TEST_CASE(
     "what is waited for from a network below the update is no data of a loader that is known") {
-  const Analysis a = tracking(41);
+  const Analysis a = tracking(41, 50);
   REQUIRE(a.breakdown.phase);
   CHECK(a.breakdown.phase->other > 0.3);
   CHECK(a.breakdown.phase->extract < 0.02);
@@ -646,13 +646,25 @@ TEST_CASE(
   CHECK(found->where.line == 70);
 }
 
+TEST_CASE("nor are sleeps, locks and programs, wherever their lines lie: the update was before") {
+  for (const char* wait : {"sleep", "futex", "child", "pipe"}) {
+    const Analysis a = tracking(37, 50, wait);
+    REQUIRE(a.breakdown.phase);
+    CHECK(a.breakdown.phase->other > 0.3);
+    CHECK(test::find(a, "compute.after_update"));
+    const Analysis before = tracking(37, 98, wait);
+    REQUIRE(before.breakdown.phase);
+    CHECK(before.breakdown.phase->other < 0.02);
+  }
+}
+
 TEST_CASE("nor is what is waited for between the backward pass and the update") {
-  const Analysis a = tracking(39);
+  const Analysis a = tracking(39, 98);
   REQUIRE(a.breakdown.phase);
   CHECK(a.breakdown.phase->other > 0.3);
   CHECK(a.breakdown.phase->extract < 0.02);
   CHECK_FALSE(test::find(a, "compute.after_update"));  // it may be for gradients
-  const Analysis above = tracking(37);
+  const Analysis above = tracking(37, 98);
   REQUIRE(above.breakdown.phase);
   CHECK(above.breakdown.phase->extract > 0.3);  // for the model
 }

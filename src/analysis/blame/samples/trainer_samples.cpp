@@ -25,6 +25,21 @@ bool isVague(const StackLabel& label, const SampleLabel& what) {
          (!label.rule || label.rule->work);
 }
 
+// For a network, another program or thread, or for time to pass. Beside a device a lock may be a
+// wait for the model.
+bool waits(const StackLabel& label, const SampleLabel& what, bool device) {
+  if (what.phase == Phase::kExtract || what.rule == kAsleep) return true;
+  if (what.rule == "wait.child" || what.rule == "wait.pipe") return true;
+  if (what.rule == "wait.lock") return !device;
+  return label.rule && (label.rule->id == kOwnProgram || label.rule->id == kJoinsThread);
+}
+
+// For making data, or what is not done in each step.
+bool isKnown(const SampleLabel& what) {
+  return what.phase == Phase::kTransform ||
+         (what.overhead != OverheadKind::kNone && what.overhead != OverheadKind::kAfterUpdate);
+}
+
 // In a step of a program whose loader the hook does not see: in a loader, or blocked in nothing
 // that a rule knows.
 bool mayWait(const StackLabel& label, const Sample& sample, Phase phase) {
@@ -127,7 +142,10 @@ void TrainerSamples::labelOwnCode(const StackLabel& label, const Place& place, c
 TrainerSamples::Seen TrainerSamples::seenIn(const StackLabel& label, const Place& place,
                                             const Sample& sample, SampleLabel what) {
   Seen seen;
+  const bool waiting = place.step && waits(label, what, !trace_.devices.empty());
   labelOwnCode(label, place, sample, what);
+  if (waiting && !isKnown(what) && timeline_.afterUpdate(sample.at))
+    what = {Phase::kOther, OverheadKind::kAfterUpdate, kUnknownLine};
   // Between the epochs of a loader own code may prepare the next, or anything.
   if (place.gap && !timeline_.fetches.empty() && isVague(label, what))
     what = {Phase::kOther, OverheadKind::kNone, kUnknownLine};
