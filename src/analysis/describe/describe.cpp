@@ -9,10 +9,12 @@
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/source_lines.h"
+#include "analysis/facts/stack_samples.h"
 #include "analysis/facts/training_framework.h"
 #include "analysis/facts/usage.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "classify/frames.h"
 
 namespace stallprof {
 namespace {
@@ -195,11 +197,37 @@ Nanos beganAt(const Trace& trace) {
 
 }  // namespace
 
+// The innermost line of the user's at which most samples of the thread were since `begin`.
+SourceLine lineSince(const Trace& trace, const ThreadLife& thread, Nanos begin) {
+  std::map<StackId, double> seen;
+  eachSlice(thread, begin, Nanos::max(), [&](const auto& row, std::uint32_t count) {
+    StackId at = row.data.stack;
+    while (!at.none() && !modulePathOf(trace.text(trace.stack(at).file)).users)
+      at = trace.stack(at).caller;
+    if (!at.none()) seen[at] += count;
+  });
+  if (seen.empty()) return {};
+  const auto most = std::max_element(seen.begin(), seen.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  const StackSeen& frame = trace.stack(most->first);
+  SourceLine line = lineAt(trace, frame.file, frame.line);
+  line.function = Untrusted(toUtf8(trace.text(frame.function)));
+  return line;
+}
+
 std::string outsideWindow(const Trace& trace, const TrainerFacts& trainer, const RunInfo& run) {
   constexpr double kLittle = 0.5;
   constexpr Nanos kMuch = std::chrono::seconds(60);
   const Nanos window = trainer.windowInterval().length();
   const Nanos before = trainer.windowBegin - beganAt(trace), after = run.wall - before - window;
+  // It may hang, or end with something long.
+  constexpr Nanos kStill = std::chrono::seconds(5);
+  if (after >= kStill && after > window) {
+    const SourceLine at = lineSince(trace, trace.thread(trainer.thread), trainer.windowEnd);
+    return "No step ended in the last " + durationText(after) + " of the run, which " +
+           "are in no share" +
+           (at.known() ? ": the training thread was mostly at " + nameOf(at) + "." : ".");
+  }
   if (before + after < kMuch ||
       static_cast<double>(window.count()) > kLittle * static_cast<double>(run.wall.count()))
     return {};

@@ -60,6 +60,10 @@ TEST_CASE("a window that is a small part of the run is said to be") {
         "share.");
   facts.windowBegin = 401s;
   CHECK(outsideWindow(trace, facts, run).empty());
+  run.wall = 990s;  // it may hang
+  facts.windowBegin = 841s;
+  CHECK(outsideWindow(trace, facts, run) ==
+        "No step ended in the last 100 s of the run, which are in no share.");
   run.wall = 30s;  // imports take as long
   facts.windowBegin = 21s;
   facts.windowEnd = 31s;
@@ -375,4 +379,24 @@ TEST_CASE("steps that were asked for and that nothing could count are said to ha
   CHECK(says("1s slice thread=1 duration=1s run=1s samples=100 wait=running\n"));
   CHECK_FALSE(says("1s optimizer thread=1 duration=5ms optimizer=1\n"));
   CHECK_FALSE(says("1s range thread=1 duration=5ms name=\"step\" domain=\"stallprof\"\n"));
+}
+
+TEST_CASE("where a training stands that makes no step any more is said") {
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer +
+                            "0 stack stack=1 file=\"train.py\" function=\"main\" line=30\n"
+                            "0 stack stack=2 caller=1 file=\"/usr/lib/python3.11/threading.py\" "
+                            "function=\"Condition.wait\" line=320\n"
+                            "0 stack stack=3 file=\"train.py\" function=\"main\" line=20\n"
+                            "repeat 100 every 50ms\n"
+                            "0ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n"
+                            "5ms stack_slice thread=1 duration=40ms stack=3 samples=5\n"
+                            "45ms optimizer thread=1 duration=5ms optimizer=1\nend\n"
+                            "5s slice thread=1 duration=9s samples=900 wait=futex\n"
+                            "5010ms stack_slice thread=1 duration=8980ms stack=2 samples=899\n"
+                            "14s command_end exit_code=0\n"));
+  REQUIRE_FALSE(a.caveats.empty());
+  CHECK(a.caveats.back() ==
+        "No step ended in the last 9 s of the run, which are in no share: the training thread was "
+        "mostly at train.py:30 main.");
 }
