@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "launch/process/inherited.h"
 #include "launch/process/terminal.h"
+#include "launch/setup/recording_place.h"
 
 namespace stallprof {
 namespace {
@@ -37,11 +38,8 @@ struct Report {
 
 Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
   Report report;
-  report.file = wanted.file;
-  report.byDefault = wanted.format == "text" && wanted.file.empty();
-  if (report.file.empty() && !report.byDefault)
-    report.file =
-        plan.recording.substr(0, plan.recording.rfind(".stallprof")) + ".report." + wanted.format;
+  report.file = reportFile(plan.recording, wanted);
+  report.byDefault = report.file.empty();
   report.argv = {"stallprof", "report", plan.recording};
   if (!report.byDefault) {
     report.argv.insert(report.argv.end(), {"--format", wanted.format, "-o", report.file});

@@ -122,11 +122,11 @@ CLI::Option* addRepeated(CLI::App& app, const std::string& names, std::vector<st
 
 CLI::Option* addNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help) {
-  const auto take = [&into](const std::string& text) {
-    into = std::stod(text);
-    return "";
-  };
-  return addParsed(app, names, help, take)->check(CLI::NonNegativeNumber);
+  const std::string name = names.substr(names.rfind(',') + 1);
+  return addParsed(app, names, help, [name, &into](const std::string& text) {
+    into = decimalNumber(text, 0, kLargestNumber);
+    return into ? std::string() : name + " takes a number, 0 or more, not " + inQuotes(text);
+  });
 }
 
 CLI::Option* addParsed(CLI::App& app, const std::string& names, const std::string& help,

@@ -39,6 +39,7 @@ CLI::Option* addChoice(CLI::App& app, const std::string& names, std::string& int
 CLI::Option* addRepeated(CLI::App& app, const std::string& names, std::vector<std::string>& into,
                          const std::string& help);
 // A number, not negative.
+inline constexpr double kLargestNumber = 1e18;
 CLI::Option* addNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help);
 // A text for `take`, which returns what is wrong with it, or "".

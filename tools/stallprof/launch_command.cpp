@@ -49,9 +49,13 @@ void LaunchCommand::declareRecording(CLI::App& app) {
               return size ? ""
                           : "--max-size takes a size such as 500M or 2G, not " + inQuotes(text);
             });
-  addText(app, "--price", options_.price,
-          "price of an hour on this machine; the report then shows costs")
-      ->check(CLI::NonNegativeNumber);
+  addParsed(app, "--price", "price of an hour on this machine; the report then shows costs",
+            [this](const std::string& text) -> std::string {
+              options_.price = text;
+              return decimalNumber(text, 0, kLargestNumber)
+                         ? ""
+                         : "--price takes a number, 0 or more, not " + inQuotes(text);
+            });
   addText(app, "--rules", options_.rules, "file of your phase rules, in TOML, for the report");
 }
 
@@ -71,7 +75,7 @@ void LaunchCommand::declareOutput(CLI::App& app) {
 }
 
 std::string LaunchCommand::checkReports() {
-  bool none = false;
+  bool none = false, text = false;
   for (const std::string& word : reports_) {
     const std::size_t equals = word.find('=');
     const std::string format = word.substr(0, equals);
@@ -83,11 +87,13 @@ std::string LaunchCommand::checkReports() {
       return "--report takes text, json, md, html or none, and =FILE; not " + inQuotes(word);
     } else if (const Status free = wouldReplace(file); !free.ok()) {
       return free.error().message;
-    } else if (format != "text" || !file.empty()) {
+    } else if (format == "text" && file.empty()) {
+      text = true;
+    } else {
       options_.reports.push_back({format, file});
     }
   }
-  if (!none) options_.reports.insert(options_.reports.begin(), {"text", ""});
+  if (!none || text) options_.reports.insert(options_.reports.begin(), {"text", ""});
   return "";
 }
 

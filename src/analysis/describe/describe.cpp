@@ -207,9 +207,9 @@ SourceLine lineSince(const Trace& trace, const ThreadLife& thread, Nanos begin) 
     if (!at.none()) seen[at] += count;
   });
   if (seen.empty()) return {};
-  const auto most = std::max_element(seen.begin(), seen.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
-  const StackSeen& frame = trace.stack(most->first);
+  const auto maximum = std::max_element(seen.begin(), seen.end(),
+                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const StackSeen& frame = trace.stack(maximum->first);
   SourceLine line = lineAt(trace, frame.file, frame.line);
   line.function = Untrusted(toUtf8(trace.text(frame.function)));
   return line;

@@ -37,10 +37,30 @@ std::string inUsualPlace(const std::string& name, const std::vector<std::string>
   return (std::filesystem::path(wanted.empty() ? kTemporary : wanted) / name).string();
 }
 
+// The first file beside the recording that a report would have and that is there; empty: none.
+std::string takenReport(const std::string& recording,
+                        const std::vector<LaunchOptions::Report>& reports) {
+  for (const auto& report : reports)
+    if (const std::string file = reportFile(recording, report); report.file.empty() && exists(file))
+      return file;
+  return {};
+}
+
+// A link to a pipe or a device is followed, one to a file, or to nothing, is not.
+bool leadsToFile(const std::string& path) {
+  struct stat link {
+  }, target{};
+  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return false;
+  return ::stat(path.c_str(), &target) != 0 || S_ISREG(target.st_mode);
+}
+
 // Whether the reports' files can be written.
 Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
   for (const auto& report : reports) {
     if (report.file.empty()) continue;
+    if (leadsToFile(report.file))
+      return Error{Error::Kind::kIo,
+                   "cannot write the report " + inQuotes(report.file) + ": it is a symbolic link"};
     std::error_code ignored;
     const auto parent = std::filesystem::path(report.file).parent_path().string();
     const int error = std::filesystem::is_directory(report.file, ignored) ? EISDIR
@@ -55,6 +75,11 @@ Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
 
 }  // namespace
 
+std::string reportFile(const std::string& recording, const LaunchOptions::Report& report) {
+  if (!report.file.empty() || report.format == "text") return report.file;
+  return recording.substr(0, recording.rfind(".stallprof")) + ".report." + report.format;
+}
+
 Result<std::string> chooseRecording(const LaunchOptions& options,
                                     const std::vector<std::string>& environment) {
   std::string name = options.output;
@@ -63,10 +88,11 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                ? recordingName(options.command, realtimeNow(), ::getpid(), rankOf(environment))
                : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
                                  environment);
-    name = inUsualPlace(name, environment);
+    if (options.name.empty()) name = inUsualPlace(name, environment);
     // Containers that share a directory may share pid and second.
     const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
-    for (int i = 2; exists(name) && i < kNames; ++i)
+    const auto taken = [&] { return exists(name) || !takenReport(name, options.reports).empty(); };
+    for (int i = 2; taken() && i < kNames; ++i)
       name = stem + "." + std::to_string(i) + ".stallprof";
   }
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
@@ -81,6 +107,10 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                  "cannot write the recording into " + inQuotes(directory) + ": " +
                      errnoText(errno) + "; choose another place with -o"};
   if (const Status fit = checkReports(options.reports); !fit.ok()) return fit.error();
+  if (const std::string file = takenReport(name, options.reports); !file.empty())
+    return Error{Error::Kind::kUsage, inQuotes(file) +
+                                          " exists; stallprof never overwrites: choose another "
+                                          "file (--report FORMAT=FILE)"};
   return name;
 }
 

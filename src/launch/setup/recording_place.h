@@ -16,4 +16,8 @@ namespace stallprof {
 [[nodiscard]] Result<std::string> chooseRecording(const LaunchOptions& options,
                                                   const std::vector<std::string>& environment);
 
+// The file of a report of that recording; empty: standard error.
+[[nodiscard]] std::string reportFile(const std::string& recording,
+                                     const LaunchOptions::Report& report);
+
 }  // namespace stallprof

@@ -33,3 +33,26 @@ TEST_CASE("why a report cannot be written is said as it is") {
   CHECK(saidOf(directory, "report.json").empty());
   CHECK(saidOf(directory, "file").empty());
 }
+
+TEST_CASE(
+    "a report that is a link to a file, or whose own name is taken, ends nothing but the run") {
+  const testing::TemporaryDirectory directory;
+  std::filesystem::create_symlink("nowhere", directory / "link");
+  std::filesystem::create_symlink("/dev/null", directory / "null");
+  CHECK_THAT(saidOf(directory, "link"), Contains("link': it is a symbolic link"));
+  CHECK(saidOf(directory, "null").empty());
+  LaunchOptions options;
+  options.command = {"true"};
+  options.output = directory / "a.stallprof";
+  options.reports = {{"text", ""}, {"html", ""}};
+  CHECK(chooseRecording(options, {}).ok());
+  std::ofstream(directory / "a.report.html") << "x";
+  const auto taken = chooseRecording(options, {});
+  REQUIRE_FALSE(taken.ok());
+  CHECK_THAT(taken.error().message, Contains("a.report.html' exists"));
+  options.output.clear();  // a name of its own goes on to the next number
+  options.name = directory / "a";
+  const auto next = chooseRecording(options, {});
+  REQUIRE(next.ok());
+  CHECK(next.value() == directory / "a.2.stallprof");
+}
