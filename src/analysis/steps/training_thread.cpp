@@ -2,6 +2,7 @@
 #include "analysis/steps/training_thread.h"
 
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "analysis/facts/stack_samples.h"
@@ -11,6 +12,7 @@ namespace stallprof {
 namespace {
 
 constexpr double kMinUpdating = 0.10;  // of a thread's samples: less may be one odd call
+constexpr double kMinOfMain = 0.01;    // likewise, of a main thread
 constexpr double kMostlyJoins = 0.50;
 constexpr std::string_view kWorkerLoop = "_worker_loop";  // torch/utils/data/_utils/worker.py
 
@@ -43,22 +45,27 @@ std::vector<bool> workerLoops(const Trace& trace) {
   return inLoop;
 }
 
-// A loader's worker may have more samples than who trains.
-ThreadId busiestMainThread(const Trace& trace) {
+// Of the main threads that update a model, or else run one, or else of all, the one with most
+// samples. A launcher of ranks has as many as they, and a loader's worker may have more.
+ThreadId busiestMainThread(const Trace& trace, const StackLabels& labels) {
   const std::vector<bool> inLoop = workerLoops(trace);
   ThreadId best;
-  double maximum = 0;
+  std::tuple<bool, bool, double> maximum{false, false, 0};
   for (const ThreadLife& thread : trace.threads) {
     if (thread.tid == 0 || thread.tid != trace.process(thread.process).pid) continue;
-    double samples = 0, working = 0;
+    double samples = 0, working = 0, updating = 0, model = 0;
     for (const auto& row : thread.stacks) {
       const StackId stack = row.data.stack;
       samples += row.data.samples;
-      if (!stack.none() && stack.value <= inLoop.size() && inLoop[stack.value - 1])
-        working += row.data.samples;
+      if (stack.none() || stack.value > inLoop.size()) continue;
+      if (inLoop[stack.value - 1]) working += row.data.samples;
+      const StackLabel& label = labels.of(stack, Side::kTrainer);
+      if (!label.update.none()) updating += row.data.samples;
+      if (label.rule && namesModel(*label.rule)) model += row.data.samples;
     }
-    if (working > samples / 2 || samples <= maximum) continue;
-    maximum = samples;
+    const std::tuple rank{updating > kMinOfMain * samples, model > kMinOfMain * samples, samples};
+    if (working > samples / 2 || rank <= maximum) continue;
+    maximum = rank;
     best = thread.id;
   }
   return best;
@@ -67,7 +74,7 @@ ThreadId busiestMainThread(const Trace& trace) {
 }  // namespace
 
 ThreadId trainingThread(const Trace& trace, const StackLabels& labels) {
-  const ThreadId main = busiestMainThread(trace);
+  const ThreadId main = busiestMainThread(trace, labels);
   if (main.none()) return main;
   const Doing itself = doingOf(trace, labels, trace.thread(main));
   if (itself.updating > 0) return main;

@@ -414,3 +414,19 @@ TEST_CASE("a worker of a loader that was attached to trains nothing, however man
   REQUIRE(a.breakdown.phase.has_value());
   CHECK(near(a.breakdown.phase->compute, 1, 0.02));
 }
+
+TEST_CASE("a launcher of ranks that was attached to trains nothing: a rank does") {
+  const Analysis a =
+      analyze(test::traceOf(test::kTrainer + kFetchFrames +
+                            "0 process process=2 parent=1 pid=102 comm=\"python3\"\n"
+                            "0 thread thread=2 process=2 tid=102 name=\"python3\"\n"
+                            "0 stack stack=20 file=\"launch.py\" function=\"<module>\" line=16\n"
+                            "repeat 10 every 1s\n"
+                            "0 slice thread=1 duration=1s samples=100 wait=sleep\n"
+                            "10ms stack_slice thread=1 duration=980ms stack=20 samples=99\n"
+                            "0 slice thread=2 duration=1s run=1s samples=100 wait=running\n"
+                            "10ms stack_slice thread=2 duration=890ms stack=7 samples=90\n"
+                            "end\n"));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near(a.breakdown.phase->compute, 1, 0.02));
+}
