@@ -339,7 +339,7 @@ int Session::run() {
   finishRecording(status);
   if (status.enough)
     printLine("it was sent TERM after the steps that were asked for");
-  else if (options_.overrides.ends() && !status.terminated)
+  else if (options_.overrides.ends() && status.code == 0)
     printLine("it ended by itself, before the steps that were asked for");
   if (status.left > 0)
     printLine("still running: " + countOf(static_cast<std::int64_t>(status.left), "process") +

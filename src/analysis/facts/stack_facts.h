@@ -139,6 +139,7 @@ struct StackFacts {
   // clock and by its samples.
   double ranByClock = 0, ranBySamples = 0;
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
+  double waitsAfter = 0;                           // of that: waiting after a step's last update
   double drawing = 0;    // of that: inside next(), in the samplers that draw a batch's indices
   double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent
   // Runs of samples that compile, after warm-up; back to back they are one.

@@ -140,6 +140,7 @@ void addShares(Evidence& e) {
   const auto shareOfTrainer = [&](double time) {
     return shareOf(time / s.trainerTime * s.trainer.samples, s.trainer);
   };
+  if (s.trainerTime > 0) e.waitsAfter = std::min(e.other, s.waitsAfter / s.trainerTime);
   if (s.drawing > 0 && s.trainerTime > 0) e.drawing = shareOfTrainer(s.drawing);
   if (s.releasing > 0 && s.trainerTime > 0) e.releasing = shareOfTrainer(s.releasing);
   e.starved = share(t.starved);

@@ -38,6 +38,7 @@ struct Evidence {
   Share drawing = {0, 0, 0};
   // Of the trainer's thread: unmapping the shared memory of batches; 0 as above.
   Share releasing = {0, 0, 0};
+  double waitsAfter = 0;   // of `other`: after a step's last update, at lines that are known
   double inLoop = 0;       // beside a loader: data that the loop itself makes, by samples
   double checkpoint = 0;   // spans of saving on the trainer's thread
   double evaluation = 0;   // epochs without training
@@ -73,7 +74,7 @@ struct Evidence {
     return perStep > 0 ? gains.workload().locked / perStep : 0;
   }
   // Time that nothing says what it was for.
-  [[nodiscard]] double unexplained() const { return other + unknownWait; }
+  [[nodiscard]] double unexplained() const { return other - waitsAfter + unknownWait; }
   // Waiting for anything but the start of workers.
   [[nodiscard]] double steadyWait() const { return wait - startup; }
   // No loader is known, so that the model has the data that the loop makes in the step's own time.

@@ -190,6 +190,8 @@ std::string boundText(const Analysis& a) {
     return "Mostly compute (" + trainerTexts(a.breakdown).compute + "), " +
            (mixed ? "causes mixed" : "first fix in " + by + (by == "periodic" ? " work" : ""));
   if (mixed) return "Mixed";
+  if (by == "compute" && a.breakdown.ratio && a.breakdown.ratio->other > a.breakdown.ratio->compute)
+    return "Mostly other (" + trainerTexts(a.breakdown).other + "), first fix in compute";
   std::string text = by + "-bound";
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;

@@ -74,7 +74,7 @@ struct VerdictParts {
 // Of compute and of waiting for data, rounded with the other shares as the legend has them: one
 // number is one text. Empty where not measured.
 struct TrainerTexts {
-  std::string compute, wait;
+  std::string compute, wait, other;
 };
 [[nodiscard]] TrainerTexts trainerTexts(const Breakdown& b);
 // "38 % waiting for data, blamed on transform 26 %", ...; empty when there is no wait or no blame.

@@ -49,7 +49,7 @@ std::vector<double> ratiosOf(const std::vector<ShareRow>& shares) {
 
 TrainerTexts trainerTexts(const Breakdown& b) {
   const std::vector<std::string> texts = percentTexts(ratiosOf(trainerShares(b)));
-  return texts.size() < 2 ? TrainerTexts{} : TrainerTexts{texts[0], texts[1]};
+  return texts.size() < 2 ? TrainerTexts{} : TrainerTexts{texts[0], texts[1], texts.back()};
 }
 
 std::vector<std::string> blameParts(const Breakdown& b) {

@@ -644,6 +644,9 @@ TEST_CASE(
   REQUIRE(found);
   CHECK(found->shareRatio > 0.3);
   CHECK(found->where.line == 70);
+  CHECK(found->title == "Waiting after the model update delays the next step");
+  CHECK_FALSE(a.verdict.withheld);  // what it waits for is not known, where it does is
+  CHECK(a.verdict.boundBy == "compute");
 }
 
 TEST_CASE("nor are sleeps, locks and programs, wherever their lines lie: the update was before") {

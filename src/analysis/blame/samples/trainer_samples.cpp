@@ -222,6 +222,8 @@ void TrainerSamples::count(const StackLabel& label, const Place& place, const Sa
   const double weight = secondsOf(sample);
   if (place.open() && overhead != OverheadKind::kGc && !warmUp)
     facts_.overheads[static_cast<std::size_t>(overhead)] += weight;
+  if (place.open() && seen.phase == Phase::kOther && overhead == OverheadKind::kAfterUpdate)
+    facts_.waitsAfter += weight;
   if (place.step) {
     facts_.step.add(seen.phase, sample.stack, weight);
     countStep(label, sample, seen.phase);

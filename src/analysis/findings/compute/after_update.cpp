@@ -26,6 +26,8 @@ Maybe<Finding> afterUpdate(const Evidence& e) {
                                      "of known saving, evaluation and logging");
   if (!f) return {};
   f->confidence = std::min(f->confidence, Confidence::kMedium);  // by its place alone
+  if (2 * e.waitsAfter > f->shareRatio)
+    f->title = "Waiting after the model update delays the next step";
   return withAdvice(*f, {adviceOf(kRarerExtras, {"code", "after the update", "each step", "rarer"},
                                   withoutHalf(e, f->shareRatio),
                                   "metrics that are computed less often are coarser")});
@@ -40,8 +42,9 @@ extern const FindingDefinition kAfterUpdate(
          R"(Each step does more work than the model needs. After the optimizer step, the loop computes
   or sends metrics, averages or copies of the model before it gets the next batch.)",
      .rule = R"(over 10 % of the training thread's samples (at the low end of a 90 % interval) are
-  compute, or with a known loader wait for a network, at lines below the last line that runs
-  backward or the optimizer. The function at these lines also runs the optimizer step.)",
+  compute at lines below the last line that runs backward or the optimizer, in a function that runs
+  the optimizer; or, with a known loader, wait (for a network, a program, a lock, a sleep) after the
+  last update of a step.)",
      .fixes = R"(- Metrics and copies every N steps, not in each step.
 - One operator for all parameters instead of a loop over them.
 - Keep values as tensors, and read them together.)",
