@@ -337,10 +337,12 @@ int Session::run() {
   printLine("recording to " + inQuotes(recording_));
   const CommandStatus status = front_->waitForCommand(printLine);
   finishRecording(status);
+  const std::string asked = (options_.overrides.steps > 0 ? "the steps" : "the seconds of steps") +
+                            std::string(" that were asked for");
   if (status.enough)
-    printLine("it was sent TERM after the steps that were asked for");
+    printLine("it was sent TERM after " + asked);
   else if (options_.overrides.ends() && status.code == 0)
-    printLine("it ended by itself, before the steps that were asked for");
+    printLine("it ended by itself, before " + asked);
   if (status.left > 0)
     printLine("still running: " + countOf(static_cast<std::int64_t>(status.left), "process") +
               " that it left, sent TERM, too");
