@@ -169,10 +169,6 @@ std::string loadAheadText(const AdviceContext& c) {
 }  // namespace
 
 extern const AdviceDefinition kLoadAhead{"load_ahead", {}, loadAheadText};
-extern const AdviceDefinition kMoreRequests{
-    "more_requests",
-    "Have more requests under way at once: more of the threads or tasks that fetch (they wait, so "
-    "that they need no cores), and batches asked for further ahead."};
 extern const AdviceDefinition kMoreWorkers{"more_workers", {}, moreWorkersText};
 extern const AdviceDefinition kCacheInRam{"cache_in_ram", {}, cacheInRamText};
 extern const AdviceDefinition kMoreCores{"more_cores", {}, moreCoresText};
@@ -338,11 +334,6 @@ std::string_view processesFor(const AdviceContext& c) {
 Advice loadAhead(const Evidence& e) {
   return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
                   e.trace.stacks.empty() ? "" : "a Python thread shares the GIL with the loop");
-}
-
-Advice moreRequests(std::string now) {
-  return adviceOf(kMoreRequests, {"code", "requests", std::move(now), "more"}, {},
-                  "a server that limits the rate answers no faster");
 }
 
 Advice copyFewerBytes(Prediction predicted) {

@@ -233,9 +233,8 @@ bool clearInLoop(const Evidence& e, const Finding& first) {
          !isCaveat(first, true) && gainOf(first) > kLittleBeside;
 }
 
-// Making batches was waited for, and a replay of it says what a change gains, or workers were seen
-// to wait for each other meanwhile: only what making them was (a producer that sleeps, or waits for
-// its own threads) is not known.
+// Making batches was waited for, and a replay of it says what a change gains, or workers wait for
+// each other: only what making them was (a producer that sleeps, or waits for its own) is unknown.
 bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
   return e.other <= kMaxUnexplained && !findings.empty() &&
          (surelyFixed(findings[0]) || e.locked() >= e.unknownWait) &&

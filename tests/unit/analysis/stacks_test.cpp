@@ -396,37 +396,34 @@ TEST_CASE("the first sample after a pause stands for the time since the pause, n
   CHECK(near(logging("0ms pause duration=40ms\n"), 5 / 60.0));
 }
 
-TEST_CASE("a worker of a loader that was attached to trains nothing, however many samples it has") {
-  const Analysis a = analyze(test::traceOf(
-      test::kTrainer + kFetchFrames +
-      "0 process process=2 parent=1 pid=102 comm=\"python3\"\n"
-      "0 thread thread=2 process=2 tid=102 name=\"python3\"\n"
-      "0 stack stack=20 file=\"/u/site-packages/torch/utils/data/_utils/worker.py\" "
-      "function=\"_worker_loop\" line=9\n"
-      "0 stack stack=21 caller=20 file=\"train.py\" function=\"Data.__getitem__\" line=9\n"
-      "repeat 10 every 1s\n"
-      "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
-      "10ms stack_slice thread=1 duration=890ms stack=7 samples=90\n"
-      "0 slice thread=2 duration=1s run=1s samples=100 wait=running\n"
-      "10ms stack_slice thread=2 duration=490ms stack=21 samples=50\n"
-      "510ms stack_slice thread=2 duration=490ms stack=20 samples=50\n"
-      "end\n"));
-  REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->compute, 1, 0.02));
-}
+namespace {
 
-TEST_CASE("a launcher of ranks that was attached to trains nothing: a rank does") {
+// The main threads of two processes, each with so many samples a second: of who trains, and `rows`.
+double computeBeside(const std::string& frames, const std::string& rows) {
   const Analysis a =
       analyze(test::traceOf(test::kTrainer + kFetchFrames +
                             "0 process process=2 parent=1 pid=102 comm=\"python3\"\n"
-                            "0 thread thread=2 process=2 tid=102 name=\"python3\"\n"
-                            "0 stack stack=20 file=\"launch.py\" function=\"<module>\" line=16\n"
-                            "repeat 10 every 1s\n"
-                            "0 slice thread=1 duration=1s samples=100 wait=sleep\n"
-                            "10ms stack_slice thread=1 duration=980ms stack=20 samples=99\n"
-                            "0 slice thread=2 duration=1s run=1s samples=100 wait=running\n"
-                            "10ms stack_slice thread=2 duration=890ms stack=7 samples=90\n"
-                            "end\n"));
-  REQUIRE(a.breakdown.phase.has_value());
-  CHECK(near(a.breakdown.phase->compute, 1, 0.02));
+                            "0 thread thread=2 process=2 tid=102 name=\"python3\"\n" +
+                            frames + "repeat 10 every 1s\n" +
+                            "0 slice thread=1 duration=1s run=1s samples=100 wait=running\n"
+                            "10ms stack_slice thread=1 duration=890ms stack=7 samples=90\n"
+                            "0 slice thread=2 duration=1s run=1s samples=100 wait=running\n" +
+                            rows + "end\n"));
+  return a.breakdown.phase ? a.breakdown.phase->compute : -1;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "neither a worker nor a launcher that was attached to trains, however many samples it has") {
+  CHECK(near(computeBeside("0 stack stack=20 file=\"/u/site-packages/torch/utils/data/_utils/"
+                           "worker.py\" function=\"_worker_loop\" line=9\n"
+                           "0 stack stack=21 caller=20 file=\"train.py\" "
+                           "function=\"Data.__getitem__\" line=9\n",
+                           "10ms stack_slice thread=2 duration=490ms stack=21 samples=50\n"
+                           "510ms stack_slice thread=2 duration=490ms stack=20 samples=50\n"),
+             1, 0.02));
+  CHECK(near(computeBeside("0 stack stack=20 file=\"launch.py\" function=\"main\" line=16\n",
+                           "10ms stack_slice thread=2 duration=980ms stack=20 samples=99\n"),
+             1, 0.02));
 }

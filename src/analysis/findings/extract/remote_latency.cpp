@@ -93,6 +93,16 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
 
 }  // namespace
 
+extern const AdviceDefinition kMoreRequests{
+    "more_requests",
+    "Have more requests under way at once: more of the threads or tasks that fetch (they wait, so "
+    "that they need no cores), and batches asked for further ahead."};
+
+Advice moreRequests(std::string now) {
+  return adviceOf(kMoreRequests, {"code", "requests", std::move(now), "more"}, {},
+                  "a server that limits the rate answers no faster");
+}
+
 extern const FindingDefinition kRemoteLatency(
     "extract.remote_latency", remoteLatency,
     offers(kMoreWorkers, kMoreRequests, kLocalCopy, kSequentialShards),
