@@ -118,7 +118,10 @@ class Reader final : public nlohmann::json_sax<Json> {
     if (whole) event_.reset();
     return room;
   }
-  bool start_array(std::size_t) override { return enter("[]"); }
+  bool start_array(std::size_t) override {
+    bare_ = bare_ || path_.empty();
+    return enter("[]");
+  }
   bool end_array() override {
     path_.pop_back();
     return true;
@@ -131,7 +134,9 @@ class Reader final : public nlohmann::json_sax<Json> {
 
   [[nodiscard]] std::string why() const {
     if (!why_.empty()) return why_;
-    return seen_ ? std::string() : "no traceEvents in it";
+    if (seen_) return {};
+    return bare_ ? "a bare list of events, as PyTorch without Kineto writes: not supported"
+                 : "no traceEvents in it";
   }
 
  private:
@@ -239,6 +244,7 @@ class Reader final : public nlohmann::json_sax<Json> {
   std::optional<EventFields> event_;
   std::string why_;
   bool seen_ = false;
+  bool bare_ = false;  // the whole file is an array
 };
 
 }  // namespace

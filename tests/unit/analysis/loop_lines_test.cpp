@@ -119,6 +119,17 @@ TEST_CASE("without a loader or an optimizer, lines before the model's make the d
   CHECK(a.verdict.confidence <= Confidence::kMedium);
 }
 
+TEST_CASE("a line above the model's that multiplies matrices is a model of tensors, no data") {
+  const auto compute = [](const std::string& library) {
+    const Analysis a = loopOf(sample(2000, 6, 2) + sample(2060, 2, 9) +
+                              "2010ms native thread=1 duration=1ms stack=2 samples=4 file=\"" +
+                              library + "\" function=\"f\"\n");
+    return a.breakdown.phase ? a.breakdown.phase->compute : -1;
+  };
+  CHECK(near2(compute("/usr/lib/libblas.so.3"), 1));
+  CHECK(compute("/usr/lib/libjpeg.so.8") < 0.5);
+}
+
 TEST_CASE("own code behind the model's lines is neither data nor compute: it is other") {
   const Analysis a = loopOf(sample(2000, 2, 3) + sample(2020, 5, 5) + sample(2070, 3, 7));
   REQUIRE(a.breakdown.phase.has_value());

@@ -141,6 +141,7 @@ TEST_CASE("what is no profiler's trace is an error, and bytes do no harm") {
   CHECK_FALSE(read("hello").ok());
   CHECK_FALSE(read("{}").ok());
   CHECK_FALSE(read("[]").ok());
+  CHECK(read("[{\"name\": \"aten::add\"}]").error().message.find("bare list") != std::string::npos);
   CHECK_FALSE(read("{\"traceEvents\": []}").ok());
   CHECK_FALSE(read("{\"traceEvents\": [" + kernel("1", "1")).ok());
   CHECK_FALSE(read(std::string(100'000, '[')).ok());

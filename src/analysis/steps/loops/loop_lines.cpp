@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/facts/native_samples.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/loops/recurrence.h"
 
@@ -17,6 +18,7 @@ constexpr double kMinModel = 3;         // samples: fewer may be one odd call
 constexpr double kMuchOfLine = 0.05;    // of a line's samples are a model's: it computes
 constexpr double kSomeOfLine = 0.20;    // of those on a CPU a framework's: it computes, too
 constexpr double kMuchOfModel = 0.05;   // of all such samples: less is zeroing a gradient
+constexpr double kHalfProducts = 0.50;  // of the kernel's samples of a line: matrix products
 constexpr double kWaits = 0.80;         // of a line's samples are blocked: a wait is what it is for
 constexpr double kLittleOfLine = 0.10;  // of a line's samples: a type check, a constant of a module
 
@@ -76,8 +78,13 @@ struct LineSamples {
   double all = 0, running = 0, model = 0, framework = 0;
   double compiles = 0;   // of the model's: a step that is compiled has no frames of Python's later
   double gradients = 0;  // of those: one shows that it is a step, not data that is compiled
+  double natives = 0, products = 0;  // the kernel's samples; of these in BLAS and the like
   // A model's rules name backward and the like; its forward pass is a framework's operators.
   [[nodiscard]] double work() const { return model + framework; }
+  // A forward pass may be written in tensors, with no frame below the line.
+  [[nodiscard]] bool multiplies() const {
+    return natives >= kMinModel && products >= kHalfProducts * natives;
+  }
   [[nodiscard]] bool computes(double allWork) const {
     return gradients > 0 || (work() >= kMinModel && work() >= kMuchOfModel * allWork &&
                              (model >= kMuchOfLine * all || framework >= kSomeOfLine * running));
@@ -153,6 +160,15 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
     line.framework += namesFramework(*rule);
     work += namesWork(*rule);
   });
+  NativeClasses classes(trace);
+  eachNative(thread, {begin, end}, [&](const NativeSlice& native) {
+    if (native.stack.none() || native.stack.value > lines_.size()) return;
+    const std::uint32_t number = lines_[native.stack.value - 1].number;
+    if (number == 0) return;
+    LineSamples& line = lines[number];
+    line.natives += native.samples;
+    if (classes.of(native) == NativeClass::kMath) line.products += native.samples;
+  });
   const auto computing = firstThatComputes(lines, work);
   if (computing == lines.end()) return;
   const std::uint32_t first = computing->first;
@@ -162,7 +178,7 @@ LoopLines::LoopLines(const Trace& trace, const StackLabels& labels, const Thread
     const LineSamples& samples = lines[line.number];
     line.behind = line.number >= first;
     line.waits = samples.running <= (1 - kWaits) * samples.all;
-    if (samples.computes(work))
+    if (samples.computes(work) || (!line.behind && samples.multiplies()))
       line.is = Is::kCompute;
     else if (!line.behind && samples.work() <= kLittleOfLine * samples.all)
       line.is = Is::kData;

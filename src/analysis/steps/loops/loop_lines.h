@@ -28,7 +28,8 @@ struct MainLoop {
 // What the lines of the main loop are for, of a thread whose loader and optimizer nobody knows. A
 // line under which a model runs, by known rules, or a framework's operators for a good part, is
 // compute; so is one that was seen to take a gradient, and the last that compiles before those.
-// Lines before the first of these, with little of either, make what it is given: data. Of the
+// Lines before the first of these, with little of either, make what it is given: data; but those
+// that mostly multiply matrices, by the kernel's samples, compute: a model of tensors alone. Of the
 // others those compute that were seen to compile; what the rest do is not known.
 class LoopLines {
  public:
