@@ -125,8 +125,13 @@ CLI::Option* addNumber(CLI::App& app, const std::string& names, std::optional<do
   const std::string name = names.substr(names.rfind(',') + 1);
   return addParsed(app, names, help, [name, &into](const std::string& text) {
     into = decimalNumber(text, 0, kLargestNumber);
-    return into ? std::string() : name + " takes a number, 0 or more, not " + inQuotes(text);
+    return notNegative(name, text);
   });
+}
+
+std::string notNegative(const std::string& name, const std::string& text) {
+  if (decimalNumber(text, 0, kLargestNumber)) return {};
+  return name + " takes a number, 0 or more, not " + inQuotes(text);
 }
 
 CLI::Option* addParsed(CLI::App& app, const std::string& names, const std::string& help,

@@ -42,6 +42,8 @@ CLI::Option* addRepeated(CLI::App& app, const std::string& names, std::vector<st
 inline constexpr double kLargestNumber = 1e18;
 CLI::Option* addNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help);
+// What is wrong with such a number, or "".
+[[nodiscard]] std::string notNegative(const std::string& name, const std::string& text);
 // A text for `take`, which returns what is wrong with it, or "".
 CLI::Option* addParsed(CLI::App& app, const std::string& names, const std::string& help,
                        std::function<std::string(const std::string&)> take);

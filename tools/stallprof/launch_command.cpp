@@ -52,9 +52,7 @@ void LaunchCommand::declareRecording(CLI::App& app) {
   addParsed(app, "--price", "price of an hour on this machine; the report then shows costs",
             [this](const std::string& text) -> std::string {
               options_.price = text;
-              return decimalNumber(text, 0, kLargestNumber)
-                         ? ""
-                         : "--price takes a number, 0 or more, not " + inQuotes(text);
+              return notNegative("--price", text);
             });
   addText(app, "--rules", options_.rules, "file of your phase rules, in TOML, for the report");
 }

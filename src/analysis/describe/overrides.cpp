@@ -108,8 +108,7 @@ std::vector<std::string> overrideCaveats(const Trace& trace, const RunInfo& run)
        "if its calls run in parallel."},
       {(askedFor(run, "--steps") || askedFor(run, "--for")) && noStepSeen(trace),
        "Nothing that --steps and --for count was seen (a loader's batches, annotated steps, "
-       "updates "
-       "of a model): they did not end the program."},
+       "updates of a model): they did not end the program."},
       {askedFor(run, "--replay="),
        "Batches were repeated: the pace is that of the training with data always ready. Its losses "
        "have no meaning, and idle workers leave it more CPU than a normal run has."},

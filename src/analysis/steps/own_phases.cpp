@@ -376,6 +376,7 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
     return SampleLabel{Phase::kPeriodic, OverheadKind::kPause, kOwnPause};
   if (is == Is::kPlays && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kEnvironment};
+  // TrainerTimeline::afterUpdate knows it by time; a sample right behind the update may be early.
   if (is == Is::kAfterUpdate && fetched_ && sample.phase == Phase::kExtract && label.update.none())
     return SampleLabel{Phase::kOther, OverheadKind::kAfterUpdate, kUnknownLine};
   if (is == Is::kExchange && sample.phase == Phase::kExtract)

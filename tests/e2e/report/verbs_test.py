@@ -87,8 +87,8 @@ class BadInput(Base):
         self.fails(2, "--help", "report", "a", "b")
         self.fails(2, "--help", "report", "--no-such-option", "a")
         self.fails(2, "--help", "report", "--format", "pdf", "a")
-        self.fails(2, "--help", "report", "--price", "much", "a")
-        self.fails(2, "--help", "report", "--price", "-1", "a")
+        for price in "much", "-1", "nan", "1e400":
+            self.fails(2, "--price takes a number, 0 or more, not '%s'" % price, "report", "--price", price, "a")
         self.fails(2, "BASE", "compare")
         self.fails(2, "BASE", "compare", "only-one")
         self.fails(2, "BASE", "compare", "a", "b", "c")

@@ -15,8 +15,7 @@ const AdviceDefinition kRarerExtras{
       return "Do less work after each update" + atLine(c.finding.where) +
              ": compute or send metrics every N steps, average or copy the model with one operator "
              "for all parameters (torch._foreach_*, in place), and keep values as tensors until "
-             "you "
-             "read them together.";
+             "you read them together.";
     }};
 
 Maybe<Finding> afterUpdate(const Evidence& e) {
