@@ -110,11 +110,16 @@ class ProducerFinder {
   template <class Take>
   void takeWorking(Nanos waiting, Take&& take) {
     std::vector<ThreadId> found;
-    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
-      if (id != timeline_.who.thread && works(id, kWorksMeanwhile)) found.push_back(id);
-    takeOthers([&](ThreadId id) { found.push_back(id); });
     Nanos meanwhile{};
-    for (const ThreadId id : found) meanwhile += workOf(id).meanwhile;
+    const auto ask = [&](ThreadId id) {
+      const Nanos work = works(id, kWorksMeanwhile);
+      if (work <= Nanos{}) return;
+      found.push_back(id);
+      meanwhile += work;
+    };
+    for (const ThreadId id : trace_.process(timeline_.who.process).threads)
+      if (id != timeline_.who.thread) ask(id);
+    eachOther(ask);
     if (seconds(meanwhile) < kWorksMeanwhile * seconds(waiting)) return;
     std::for_each(found.begin(), found.end(), take);
   }
@@ -135,20 +140,20 @@ class ProducerFinder {
     if (seconds(asleep) < kMinWaiting * seconds(end_ - begin_)) return;
     for (const ThreadId id : trace_.process(timeline_.who.process).threads)
       if (id != timeline_.who.thread && !trace_.thread(id).stacks.empty() &&
-          works(id, kWorksAllAlong))
+          works(id, kWorksAllAlong) > Nanos{})
         take(id);
     found_.polled = found_.found();
   }
 
   // Python threads of processes that the trainer started, or that those did; not the workers of a
   // loader that it reads itself: the hook knows whose batches they make.
-  template <class Take>
-  void takeOthers(Take&& take) {
+  template <class Visit>
+  void eachOther(Visit&& visit) const {
     const std::set<ProcessId> own = ownWorkers();
     for (const ProcessLife& process : trace_.processes)
       if (below(process) && !own.contains(process.id))
         for (const ThreadId id : process.threads)
-          if (!trace_.thread(id).stacks.empty() && works(id, kWorksMeanwhile)) take(id);
+          if (!trace_.thread(id).stacks.empty()) visit(id);
   }
 
   // Without those of loaders that another thread reads for it (BackgroundGenerator, MONAI's
@@ -170,28 +175,21 @@ class ProducerFinder {
     return !firstAbove(trace_, process.id, ours).none();
   }
 
-  struct Work {
-    Nanos life{};       // of the thread, which may be an epoch's
-    Nanos waiting{};    // of the trainer in it
-    Nanos meanwhile{};  // what the thread worked in that
-  };
-  [[nodiscard]] Work workOf(ThreadId id) const {
+  // What a thread works while the trainer waits, if for `part` of that in the thread's life, which
+  // may be an epoch's; else none.
+  [[nodiscard]] Nanos works(ThreadId id, double part) const {
     const ThreadLife& thread = trace_.thread(id);
     const Interval life{std::max(begin_, thread.seen), std::min(end_, thread.gone)};
-    Work work{.life = life.length()};
+    Nanos waiting{}, meanwhile{};
     divide(waits_, life, [&](const Interval& interval, const Interval* wait) {
       if (!wait) return;
-      work.waiting += interval.length();
-      work.meanwhile += worked(observe(thread, interval));
+      waiting += interval.length();
+      meanwhile += worked(observe(thread, interval));
     });
-    return work;
-  }
-
-  // For `part` of the trainer's waiting in its life.
-  [[nodiscard]] bool works(ThreadId id, double part) const {
-    const Work work = workOf(id);
-    return work.waiting > Nanos{} && seconds(work.waiting) >= kMinWaiting * seconds(work.life) &&
-           seconds(work.meanwhile) >= part * seconds(work.waiting);
+    const bool enough = waiting > Nanos{} &&
+                        seconds(waiting) >= kMinWaiting * seconds(life.length()) &&
+                        seconds(meanwhile) >= part * seconds(waiting);
+    return enough ? meanwhile : Nanos{};
   }
 
   [[nodiscard]] bool waitsForRoom(ThreadId id) const {
