@@ -70,15 +70,13 @@ struct IteratorBegin {
 struct Fetch {
   ThreadId thread;
   std::uint32_t loader = 0, epoch = 0;
-  Nanos duration{}, cpu{};   // cpu: this thread's, inside the call
+  Nanos duration{}, cpu{};   // cpu: this thread's, inside the call; of most an estimate (epoch.c)
   std::int64_t batch = -1;   // the loader's own index of the batch that was delivered
   std::int32_t worker = -1;  // who made it; -1 with no workers
   std::int32_t ready = -1;   // batches that had already arrived when the call began
   bool end = false;          // StopIteration or an exception: no batch
-  // All threads of the process inside the call; known when W = 0, of short calls of one in 16 while
-  // no other thread works.
-  Nanos processCpu{-1};
-  std::int64_t bytes = -1;  // of the batch's tensors, with W = 0 (else the task's); -1: not read
+  Nanos processCpu{-1};      // all threads of the process inside the call; with W = 0, as `cpu`
+  std::int64_t bytes = -1;   // of the batch's tensors, with W = 0 (else the task's); -1: not read
   STALLPROF_EVENT(FETCH, "fetch", v("thread", s.thread), v("loader", s.loader), v("epoch", s.epoch),
                   v("duration", s.duration), v("cpu", s.cpu), v("batch", s.batch),
                   v("worker", s.worker), v("ready", s.ready), v("end", s.end),

@@ -28,6 +28,19 @@ int addSamples(PyObject* module);
 /* Bytes of the tensors and arrays in a batch, by exact types: no code of the user runs. */
 int64_t batchBytes(PyObject* data);
 
+/* What a part is of the whole, by all that was measured; what was long ago weighs less. */
+struct share {
+  double part, whole; /* whole 0: nothing was measured */
+};
+static inline void addToShare(struct share* s, uint64_t part, uint64_t whole) {
+  static const double kWeight = 1.0 / 32; /* of the newest */
+  s->part += (double)part - s->part * kWeight;
+  s->whole += (double)whole - s->whole * kWeight;
+}
+static inline uint64_t partOf(const struct share* s, uint64_t whole) {
+  return s->whole > 0 ? (uint64_t)(s->part / s->whole * (double)whole) : 0;
+}
+
 /* Argument i (borrowed) of a call; NULL: not that many. */
 static inline PyObject* argumentOf(PyObject* args, Py_ssize_t i) {
   return i < PyTuple_Size(args) ? PyTuple_GetItem(args, i) : NULL;

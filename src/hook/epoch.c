@@ -1,29 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
+#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <Python.h>
 #include <stddef.h>
 #include <structmember.h>
+#include <sys/resource.h>
 
 #include "event/kinds.h"
 #include "hook/batches.h"
 #include "hook/events.h"
 
-/* With no workers a batch's CPU is the process's, so that decoder pools count. Its clock costs as
- * much as a small batch, and so do its tensors' sizes: while fetches are shorter than a millisecond
- * and all but their thread's CPU has been next to nothing thrice in a row, they are read with every
- * 16th. Thrice: of a thread that is still running the process's clock lacks up to a tick. */
-enum { kShortNs = 1000000, kNothingNs = 4000, kMinAlone = 3, kMaxUnread = 16 };
+/* With no workers a batch's CPU is the process's, so that decoder pools count.
+ *
+ * Reading a CPU clock makes the kernel count the time slice, and take the CPU where that has ended.
+ * On full CPUs a thread that reads at each batch loses its CPU there and nowhere else: a loader
+ * that is half of the step would seem a tenth or nine tenths of it. So clocks and the batch's size
+ * are read for an epoch's first batch, and then for one that is asked for this long after the last
+ * reading of any. The period varies, or it could beat with the data's own. The CPU of the others is
+ * estimated: by the share of its time, or with workers by the time, that those took. */
+enum { kPeriodNs = 100000000, kPeriodSpread = 0x3ffffff /* mask: 67 ms */ };
+static uint64_t due;  /* a batch that is asked for later is read */
+static uint64_t tick; /* ns between two of the scheduler's, at which it accounts a running thread */
 
 typedef struct {
   PyObject_HEAD unsigned int loader, number;
   char anyOrder, iterable;
-  long long last;            /* index that came out of the data queue last */
-  PyObject* owners;          /* index of a batch on its way -> worker; NULL: no workers */
-  PyObject* countFree;       /* what counts the data queue; with `capacity`, its free places */
-  long long capacity;        /* of the queue; -1: not known */
-  uint64_t at, cpu, process; /* when the next() under way began; process 0: not read */
-  unsigned alone, unread; /* batches known in a row on which no other thread worked; since then */
+  long long last;      /* index that came out of the data queue last */
+  PyObject* owners;    /* index of a batch on its way -> worker; NULL: no workers */
+  PyObject* countFree; /* what counts the data queue; with `capacity`, its free places */
+  long long capacity;  /* of the queue; -1: not known */
+  char read;           /* the next() under way */
+  uint64_t at;         /* when it began */
+  uint64_t cpu,
+      process; /* of the thread, by its own clock or the kernel's accounts; of the process */
+  struct share ofThread, ofProcess; /* CPU of batches that were read, and their time or number */
   int64_t ready;
 } Epoch;
 
@@ -92,16 +103,13 @@ static int64_t readyOf(Epoch* self, PyObject* dictionary) {
 
 /* ---- next() ----------------------------------------------------------------------------- */
 
-/* Reading a CPU clock makes the kernel count the time slice, and take the CPU where that has ended:
-   on full CPUs a thread loses it there more often than elsewhere. A batch that is made here has the
-   time without a CPU at its end, which follows what used up the slice, and not the one before it:
-   the CPU is read first. One that is waited for is waited for meanwhile: the time is read first. */
-static void readClocks(const Epoch* self, uint64_t* at, uint64_t* cpu, uint64_t* process) {
-  const uint64_t first = clockNs(self->owners ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
-  if (process) *process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no less than the thread's */
-  const uint64_t last = clockNs(self->owners ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC);
-  *at = self->owners ? first : last;
-  *cpu = self->owners ? last : first;
+/* CPU of this thread, at most a tick late where it has run since. Not a clock's reading: the slice
+   is not counted. */
+static uint64_t accountedCpu(void) {
+  struct rusage usage = {.ru_majflt = 0};
+  getrusage(RUSAGE_THREAD, &usage);
+  return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+         (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
 static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
@@ -113,15 +121,21 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
     Py_XDECREF(dictionary);
     return NULL;
   }
-  self->ready = -1;
-  self->process = 0;
-  if (self->countFree)
-    self->ready = readyOf(self, dictionary);
-  else if (self->alone < kMinAlone || ++self->unread >= kMaxUnread)
-    self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID);
+  const int madeHere = !self->countFree;
+  self->ready = madeHere ? -1 : readyOf(self, dictionary);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
-  readClocks(self, &self->at, &self->cpu, NULL);
+  self->at = clockNs(CLOCK_MONOTONIC);
+  self->read = self->ofThread.whole == 0 || self->at >= due;
+  if (self->read) {
+    if (madeHere)
+      self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no later than the thread's */
+    self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
+    /* A CPU lost by reading is lost to what used up the slice; one that waits is waiting anyway. */
+    if (madeHere) self->at = clockNs(CLOCK_MONOTONIC);
+  } else if (madeHere) {
+    self->cpu = accountedCpu();
+  }
   return (PyObject*)self;
 }
 
@@ -136,50 +150,63 @@ static long long takeOwner(Epoch* self, long long batch) {
   return worker;
 }
 
-/* The process's CPU since the call began, which it had `at` its end; -1: not read. */
-static int64_t processCpu(Epoch* self, uint64_t at, uint64_t duration, uint64_t cpu) {
-  int64_t used = -1;
-  if (self->process) {
-    used = (int64_t)(at - self->process);
-    const int alone = used - (int64_t)cpu <= (int64_t)(cpu / 8) + kNothingNs;
-    self->alone = alone ? self->alone + 1 : 0;
-    self->unread = 0;
+struct used {
+  uint64_t duration, cpu;
+  int64_t process; /* -1: not known */
+};
+
+/* Of the next() that ends, and whether with a batch. The order of clocks is that at its begin. */
+static struct used readUsed(Epoch* self, int isBatch) {
+  const int madeHere = !self->countFree;
+  struct used used = {madeHere ? 0 : clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
+  used.cpu = clockNs(CLOCK_THREAD_CPUTIME_ID) - self->cpu;
+  if (madeHere) {
+    used.process = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
+    used.duration = clockNs(CLOCK_MONOTONIC) - self->at;
   }
-  if (duration >= kShortNs) self->alone = 0;
+  used.cpu = cpuWithin(used.cpu, used.duration);
+  if (isBatch) addToShare(&self->ofThread, used.cpu, madeHere ? used.duration : 1);
+  if (isBatch && madeHere) addToShare(&self->ofProcess, (uint64_t)used.process, used.duration);
+  const uint64_t end = self->at + used.duration;
+  due = end + kPeriodNs + (end & kPeriodSpread);
+  return used;
+}
+
+static struct used estimateUsed(const Epoch* self) {
+  struct used used = {clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
+  used.cpu = partOf(&self->ofThread, self->countFree ? 1 : used.duration);
+  if (!self->countFree) {
+    /* What the thread's account shows is right but for a tick. */
+    const uint64_t accounted = accountedCpu() - self->cpu;
+    if (used.cpu > accounted + tick) used.cpu = accounted + tick;
+    if (used.cpu + tick < accounted) used.cpu = accounted - tick;
+    used.process = (int64_t)(used.cpu + partOf(&self->ofProcess, used.duration) -
+                             partOf(&self->ofThread, used.duration));
+  }
+  used.cpu = cpuWithin(used.cpu, used.duration);
   return used;
 }
 
 static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
   Epoch* self = (Epoch*)token;
-  uint64_t end, endCpu, endProcess = 0;
-  readClocks(self, &end, &endCpu, self->process ? &endProcess : NULL);
-  const uint64_t duration = end - self->at, cpu = endCpu - self->cpu;
+  const int succeeded = result != NULL;
+  const struct used used = self->read ? readUsed(self, succeeded) : estimateUsed(self);
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
-  int succeeded = result != NULL;
   long long batch = -1, worker = -1;
-  int64_t process = -1, bytes = -1;
-  if (!self->countFree) {
-    process = processCpu(self, endProcess, duration, cpu);
-    if (succeeded) {
-      batch = integer(dictionary, kYielded) - 1;
-      if (self->process) bytes = batchBytes(result);
-    }
+  int64_t bytes = -1;
+  if (succeeded && !self->countFree) {
+    batch = integer(dictionary, kYielded) - 1;
+    if (self->read) bytes = batchBytes(result);
   } else if (succeeded) {
     batch = self->anyOrder ? self->last : integer(dictionary, kReceived) - 1;
     worker = takeOwner(self, batch);
   }
   Py_XDECREF(dictionary);
   PyErr_Clear();
-  const uint64_t numbers[] = {self->loader,
-                              self->number,
-                              duration,
-                              cpuWithin(cpu, duration),
-                              (uint64_t)batch,
-                              (uint64_t)worker,
-                              (uint64_t)self->ready,
-                              !succeeded,
-                              (uint64_t)process,
-                              (uint64_t)bytes};
+  const uint64_t numbers[] = {
+      self->loader,           self->number,     used.duration,         used.cpu,
+      (uint64_t)batch,        (uint64_t)worker, (uint64_t)self->ready, !succeeded,
+      (uint64_t)used.process, (uint64_t)bytes};
   putNumbers(STALLPROF_KIND_FETCH, self->at, numbers, sizeof numbers / sizeof *numbers);
   return 0;
 }
@@ -265,6 +292,9 @@ static PyMethodDef functions[] = {{"around_next", aroundNext, METH_O, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 int addEpoch(PyObject* module) {
+  struct timespec resolution = {0, 0};
+  clock_getres(CLOCK_MONOTONIC_COARSE, &resolution); /* it advances with the tick */
+  tick = (uint64_t)resolution.tv_nsec;
   for (int i = 0; i < kNames; ++i)
     if (!(names[i] = PyUnicode_InternFromString(spellings[i]))) return -1;
   epochType = (PyTypeObject*)PyType_FromSpec(&spec);

@@ -21,9 +21,6 @@ enum { kSearches = 8, kSenders = 2 };
  * CPU. The period varies, or it could beat with the data's own. */
 enum { kPeriodNs = 1500000, kPeriodSpread = 0xfffff /* mask: 1.05 ms */ };
 
-/* Weight of a fetch that was read in the share that others get. */
-static const double kWeight = 1.0 / 32;
-
 struct reading {
   uint64_t thread; /* CPU; 0: not read */
   int64_t rest;    /* CPU of all threads but this one and the senders */
@@ -41,7 +38,7 @@ typedef struct {
   uint64_t begun, begunCpu, made; /* the index's arrival, and its batch's; begunCpu 0: not read */
   uint64_t due;                   /* a fetch that begins later is read */
   uint64_t estimated;             /* CPU estimated by share since `last` */
-  double cpu, duration;           /* of fetches read, those long ago weighing less */
+  struct share cpu;               /* of the durations of fetches that were read */
   struct reading last, now;       /* at the ends of the last fetch read and, if read, of this one */
 } Tasks;
 
@@ -135,15 +132,13 @@ static PyObject* putBegins(PyObject* object, PyObject* args, PyObject* kwargs) {
 static uint64_t fetchCpu(Tasks* self) {
   const uint64_t duration = self->made - self->begun;
   if (!self->now.thread) {
-    const uint64_t cpu =
-        self->duration > 0 ? (uint64_t)(self->cpu / self->duration * (double)duration) : 0;
+    const uint64_t cpu = partOf(&self->cpu, duration);
     self->estimated += cpu;
     return cpu;
   }
   uint64_t cpu = cpuWithin(self->now.thread - self->begunCpu, duration);
   if (self->begunCpu) {
-    self->cpu += (double)cpu - self->cpu * kWeight;
-    self->duration += (double)duration - self->duration * kWeight;
+    addToShare(&self->cpu, cpu, duration);
   } else { /* longer than was foreseen: what was used since the last reading and not yet reported */
     cpu = self->now.thread - self->last.thread;
     cpu = cpuWithin(cpu > self->estimated ? cpu - self->estimated : 0, duration);
