@@ -52,7 +52,7 @@ class Fd {
 // syscall.
 [[nodiscard]] std::string_view preadSmall(int fd, std::span<char> buffer);
 
-// The whole of `path`, at most `limit` bytes.
+// The whole of `path`; kDamaged where it holds more than `limit` bytes.
 [[nodiscard]] Result<std::string> readFile(const std::string& path, std::size_t limit = 16u << 20);
 
 // The same where it is a regular file and no link: what somebody else has put there is not waited

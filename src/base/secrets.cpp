@@ -120,12 +120,48 @@ bool prefixesLiteral(char c) {
   return std::string_view("bfruBFRU").find(c) != std::string_view::npos;
 }
 
-// Up to where a value begins at `at` goes: a quoted one to its quote, a plain one to white space or
-// to what separates parameters.
-std::size_t valueEnd(std::string_view text, std::size_t at) {
-  if (at < text.size() && isQuote(text[at]))
-    return std::min(text.find(text[at], at + 1), text.size());
-  return std::min(text.find_first_of(" \t\r\n&;,\"'})", at), text.size());
+// The quotes that open a value at `at`: one, or three of Python's; none: it is plain.
+std::string_view quotesAt(std::string_view text, std::size_t at) {
+  if (at >= text.size() || !isQuote(text[at])) return {};
+  const std::string_view three = text.substr(at, 3);
+  return three == "\"\"\"" || three == "'''" ? three : three.substr(0, 1);
+}
+
+// Where what the quotes at `at` open is closed; the text's end where it is not.
+std::size_t quotedEnd(std::string_view text, std::size_t at) {
+  const std::string_view quotes = quotesAt(text, at);
+  for (at += quotes.size(); at < text.size(); ++at) {
+    if (text[at] == '\\')
+      ++at;
+    else if (text.substr(at).starts_with(quotes))
+      return at;
+  }
+  return text.size();
+}
+
+// Where the next part of a quoted value opens, behind the quotes at `end` that close one: shells
+// and Python join what is side by side, Python (`literals`) with white space between.
+std::size_t nextPart(std::string_view text, std::size_t end, bool literals) {
+  std::size_t at = end + (end < text.size() ? quotesAt(text, end).size() : 0);
+  if (literals) {
+    at = std::min(text.find_first_not_of(" \t", at), text.size());
+    while (at < text.size() && prefixesLiteral(text[at])) ++at;
+  }
+  return at < text.size() && isQuote(text[at]) ? at : text.npos;
+}
+
+// Up to where a value that begins at `at` goes: a quoted one to its last quote, a plain one to
+// white space or to what separates parameters.
+std::size_t valueEnd(std::string_view text, std::size_t at, bool literals = false) {
+  if (at < text.size() && isQuote(text[at])) {
+    std::size_t end = at;
+    for (std::size_t part = at; part != text.npos; part = nextPart(text, end, literals))
+      end = quotedEnd(text, part);
+    return end;
+  }
+  while (at < text.size() && std::string_view(" \t\r\n&;,\"'})").find(text[at]) == text.npos)
+    at += text[at] == '\\' ? 2 : 1;
+  return std::min(at, text.size());
 }
 
 // A word that is nothing but a secret's setting: --password=a,b or PASSWORD=a;b. All behind its
@@ -153,17 +189,17 @@ void maskPairs(std::string& text, bool literals = false) {
     std::size_t value = at + 1;
     if (text.compare(at, 3, "://") == 0) continue;
     while (value < text.size() && (text[value] == ' ' || text[value] == '\t')) ++value;
-    if (literals && value < text.size() && prefixesLiteral(text[value])) ++value;
-    const char quote = value < text.size() && isQuote(text[value]) ? text[value] : '\0';
-    if (literals && quote == '\0') continue;
+    while (literals && value < text.size() && prefixesLiteral(text[value])) ++value;
+    const std::size_t quotes = quotesAt(text, value).size();
+    if (literals && quotes == 0) continue;
     // A header's whole line: "Authorization: Basic xyz", "Cookie: a=1; b=2".
     const std::string word = folded(std::string_view(text).substr(name, nameEnd - name));
     const bool header =
         text[at] == ':' && (contains(word, "authorization") || contains(word, "cookie"));
-    const std::size_t end = header && quote == '\0'
+    const std::size_t end = header && quotes == 0
                                 ? std::min(text.find_first_of("\r\n\"", value), text.size())
-                                : valueEnd(text, value);
-    if (value < end && quote != '\0') ++value;
+                                : valueEnd(text, value, literals);
+    value += quotes;
     if (value < end) text.replace(value, end - value, kMask);
     at = std::min(value + kMask.size(), text.size()) - 1;
   }
@@ -171,15 +207,15 @@ void maskPairs(std::string& text, bool literals = false) {
 
 // "Bearer xyz", anywhere in the text.
 void maskBearer(std::string& text) {
-  const std::string lower = [&] {
-    std::string copy = text;
-    for (char& c : copy) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return copy;
-  }();
-  const std::size_t at = lower.find("bearer ");
-  if (at == std::string::npos) return;
-  const std::size_t value = at + 7;
-  text.replace(value, valueEnd(text, value) - value, kMask);
+  constexpr std::string_view kBearer = "bearer ";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  for (auto at = text.begin();;) {
+    at = std::search(at, text.end(), kBearer.begin(), kBearer.end(), same);
+    if (at == text.end()) return;
+    const auto value = static_cast<std::size_t>(at - text.begin()) + kBearer.size();
+    text.replace(value, valueEnd(text, value) - value, kMask);
+    at = text.begin() + static_cast<std::ptrdiff_t>(value);
+  }
 }
 
 // A key in the clear: nothing after its first line is kept.
@@ -189,23 +225,53 @@ void maskPem(std::string& text) {
     text.replace(at, text.size(), kMask);
 }
 
-// A flag whose value is the next word: --password hunter2, -token x; not --password=hunter2.
-bool flagOfSecret(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && word.find_first_of("=: \t\r\n") == word.npos &&
-         namesSecret(word);
+// What the word after one is, when that is the value of a flag: --password hunter2, -token x, not
+// --password=hunter2; a name and a password together, as curl and wget take them.
+enum class Next { kAny, kSecret, kUser };
+
+Next afterFlag(std::string_view word) {
+  if (word == "--user" || word == "--proxy-user" || word == "-u" || word == "-U")
+    return Next::kUser;
+  const bool flag =
+      word.size() > 1 && word[0] == '-' && word.find_first_of("=: \t\r\n") == word.npos;
+  return flag && namesSecret(word) ? Next::kSecret : Next::kAny;
 }
 
-// The same inside one word: sh -c "mysql --password hunter2".
-void maskFlags(std::string& text) {
-  bool valueOfSecret = false;
-  for (std::size_t at = 0; (at = text.find_first_not_of(" \t\r\n", at)) != std::string::npos;) {
-    std::size_t end = std::min(text.find_first_of(" \t\r\n", at), text.size());
-    const bool flag = flagOfSecret(std::string_view(text).substr(at, end - at));
-    if (valueOfSecret && !flag) {
-      text.replace(at, end - at, kMask);
-      end = at + kMask.size();
+// Where the password begins in "name:password", npos where it is no such thing but a path or a URL.
+std::size_t passwordIn(std::string_view user) {
+  const std::size_t colon = user.find(':');
+  if (colon >= user.size() - 1 || user.substr(colon).starts_with("://")) return user.npos;
+  return user.substr(0, colon).find('/') == user.npos ? colon + 1 : user.npos;
+}
+
+// The same in one word with its flag: -ubob:hunter2, --user=bob:hunter2.
+std::size_t passwordOfFlag(std::string_view word) {
+  for (const std::string_view flag : {"--user=", "--proxy-user=", "-u", "-U"})
+    if (word.size() > flag.size() && word.starts_with(flag)) {
+      const std::size_t at = passwordIn(word.substr(flag.size()));
+      return at == word.npos ? at : at + flag.size();
     }
-    valueOfSecret = flag;
+  return word.npos;
+}
+
+// The same inside one word: sh -c "mysql --password 'hunter two'".
+void maskFlags(std::string& text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  Next next = Next::kAny;
+  for (std::size_t at = 0; (at = text.find_first_not_of(kBlank, at)) != std::string::npos;) {
+    std::size_t end = std::min(text.find_first_of(kBlank, at), text.size());
+    const Next after = afterFlag(std::string_view(text).substr(at, end - at));
+    if (next != Next::kAny && after == Next::kAny && isQuote(text[at]))
+      end = std::min(text.find_first_of(kBlank, valueEnd(text, at)), text.size());
+    const std::string_view word = std::string_view(text).substr(at, end - at);
+    std::size_t secret = passwordOfFlag(word);
+    if (next == Next::kSecret && after == Next::kAny) secret = 0;
+    if (next == Next::kUser) secret = passwordIn(word);
+    if (secret != word.npos) {
+      text.replace(at + secret, end - at - secret, kMask);
+      end = at + secret + kMask.size();
+    }
+    next = after;
     at = end;
   }
 }
@@ -221,17 +287,6 @@ std::string maskWord(std::string_view word) {
   maskBearer(text);
   maskShapes(text);
   return text;
-}
-
-// curl's and wget's way to give a name and a password together.
-bool flagOfUser(std::string_view word) {
-  return word == "--user" || word == "--proxy-user" || word == "-u" || word == "-U";
-}
-std::string maskUser(const std::string& word) {
-  const std::size_t colon = word.find(':');
-  const bool path = word.find('/') != std::string::npos;
-  return colon == std::string::npos || path ? maskWord(word)
-                                            : word.substr(0, colon + 1) + std::string(kMask);
 }
 
 constexpr std::array<std::string_view, 22> kEnvironmentPrefixes = {
@@ -267,15 +322,17 @@ constexpr std::array<std::string_view, 23> kEnvironmentNames = {"RANK",
 std::vector<std::string> maskSecrets(const std::vector<std::string>& argv) {
   std::vector<std::string> masked;
   masked.reserve(argv.size());
-  bool valueOfSecret = false, valueOfUser = false;
+  Next next = Next::kAny;
   for (const std::string& word : argv) {
-    const bool flag = flagOfSecret(word);
-    if (valueOfSecret && !flag)
+    const Next after = afterFlag(word);
+    const std::size_t password = next == Next::kUser ? passwordIn(word) : word.npos;
+    if (next == Next::kSecret && after == Next::kAny)
       masked.emplace_back(kMask);
+    else if (password != word.npos)
+      masked.push_back(word.substr(0, password) + std::string(kMask));
     else
-      masked.push_back(valueOfUser ? maskUser(word) : maskWord(word));
-    valueOfSecret = flag;
-    valueOfUser = flagOfUser(word);
+      masked.push_back(maskWord(word));
+    next = after;
   }
   return masked;
 }

@@ -8,9 +8,9 @@
 namespace stallprof {
 
 // Secrets are masked before the first write: a recording never holds one. What is masked: the value
-// of a flag or KEY=VALUE word whose name says so (password, token, secret, api_key, ...), user-info
-// in a URL, Authorization and Bearer values, and words of known token shapes (sk-, hf_, ghp_, AKIA,
-// JWT, PEM). The masked part reads "***".
+// of a flag or KEY=VALUE word whose name says so (password, token, secret, api_key, ...), the
+// password of curl's --user, user-info in a URL, Authorization and Bearer values, and words of
+// known token shapes (sk-, hf_, ghp_, AKIA, JWT, PEM). The masked part reads "***".
 [[nodiscard]] std::vector<std::string> maskSecrets(const std::vector<std::string>& argv);
 
 // The same in a line of source, where only what is quoted can be a secret.

@@ -57,8 +57,9 @@ std::string escape(std::string_view bytes, std::size_t limit, Keep keep) {
   while (!bytes.empty()) {
     const Rune rune = decode(bytes);
     const std::size_t length = rune.bytes == 0 ? 1 : rune.bytes;
-    if (out.size() + length > limit) return out + "...";
-    if (rune.bytes != 0 && keep(rune.code))
+    const bool kept = rune.bytes != 0 && keep(rune.code);
+    if (out.size() + length * (kept ? 1 : 4) > limit) return out + "...";
+    if (kept)
       out.append(bytes.substr(0, length));
     else
       for (std::size_t i = 0; i < length; ++i) appendHex(out, static_cast<unsigned char>(bytes[i]));
@@ -129,7 +130,9 @@ std::string hexOf(std::span<const std::uint8_t> bytes) {
 std::string quoteShell(std::string_view bytes) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!bytes.empty() && bytes.find_first_not_of(kPlain) == std::string_view::npos)
+  // zsh takes =ls for the path of ls.
+  if (!bytes.empty() && bytes[0] != '=' &&
+      bytes.find_first_not_of(kPlain) == std::string_view::npos)
     return std::string(bytes);
   if (escapeTerminal(bytes, std::string_view::npos - 8) == bytes) {
     std::string out = "'";

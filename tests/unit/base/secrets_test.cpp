@@ -47,11 +47,21 @@ TEST_CASE("forty planted secrets leave no trace in a recorded command") {
       {"curl", "-H", "Cookie: a=CaNaRy; b=CaNaRy"},
       {"curl", "-H", "X-Api-Key: CaNaRy"},
       {"curl", "-u", "me:CaNaRy", "host"},
+      {"curl", "-u", "me:ab/CaNaRy", "host"},
+      {"curl", "-ume:CaNaRy", "host"},
+      {"curl", "--user=me:CaNaRy", "host"},
+      {"curl", "-H", "X: bearer CaNaRy, Bearer CaNaRy"},
+      {"sh", "-c", "curl -u me:CaNaRy https://host"},
+      {"sh", "-c", "curl --proxy-user 'me:CaNaRy CaNaRy' https://host"},
       {"sh", "-c", "export HF_TOKEN=CaNaRy; python train.py"},
+      {"sh", "-c", "export HF_TOKEN=a\\ CaNaRy; python train.py"},
+      {"sh", "-c", "HF_TOKEN='a'\"CaNaRy\" python train.py"},
       {"sh", "-c", "mysql --password CaNaRy -e 'select 1'"},
+      {"sh", "-c", "mysql --password 'a CaNaRy' -e 'select 1'"},
       {"sh", "-c", "PASSWORD=\"two CaNaRy words\" python train.py"},
       {"train", "{\"api_key\": \"CaNaRy\", \"lr\": 0.1}"},
       {"train", "{'password':'CaNaRy'}"},
+      {"train", "{\"password\": \"a\\\"CaNaRy\"}"},
       {"train", "sk-CaNaRyCaNaRyCaNaRyCaNaRy"},
       {"train", "hf_CaNaRyCaNaRyCaNaRyCaNaRyCaNaRy"},
       {"train", "ghp_CaNaRyCaNaRyCaNaRyCaNaRyCaNaRyCaNaRy"},
@@ -78,7 +88,8 @@ TEST_CASE("a training's usual words are recorded as they are") {
       {"torchrun", "--rdzv-endpoint", "host:29500", "--nproc-per-node=8", "train.py"},
       {"train", "https://host/path?size=3", "s3://bucket/key", "C:x", "a=b", "model:resnet50"},
       {"train", "sk-short", "eyJust.a.word", "--workers", "4", "time=12:30:00"},
-      {"sh", "-c", "cd /data && python train.py --batch-size 64"},
+      {"sh", "-c", "cd /data && python -u train.py --batch-size 64"},
+      {"python", "-u", "./runs/a:b", "-u", "http://host:80/x", "-user", "-u"},
   };
   for (const auto& command : commands) CHECK(maskSecrets(command) == command);
 }
@@ -95,7 +106,8 @@ TEST_CASE("in a line of source what is quoted may be a secret, and names are non
        {"r = requests.post(u, headers={\"Authorization\": \"Bearer CaNaRy\"})",
         "r = get(u, headers={'Authorization': 'Basic CaNaRy'})", "token = \"CaNaRy\"",
         "api_key = f'CaNaRy{x}'", "log({\"password\": \"CaNaRy\"})",
-        "db = connect('postgres://me:CaNaRy@host/x')"}) {
+        "db = connect('postgres://me:CaNaRy@host/x')", "password = \"\"\"CaNaRy\"\"\"",
+        "password = '''CaNaRy", "token = 'a\\'CaNaRy'", "login(token=rb'a' f'CaNaRy')"}) {
     INFO(line);
     CHECK(maskSource(line).find(kCanary) == std::string::npos);
   }
@@ -110,6 +122,10 @@ TEST_CASE("what is around a secret stays") {
         "t 'https://***@host/x?token=***&y=2'");
   CHECK(masked({"t", "--token", "x", "--lr", "1"}) == "t --token '***' --lr 1");
   CHECK(masked({"t", "--token=x", "y"}) == "t '--token=***' y");
+  CHECK(maskSecrets({"sh", "-c", "curl -u 'a:b c' --token 'd e' host"}).at(2) ==
+        "curl -u 'a:*** --token *** host");
+  CHECK(maskSource("f(token='a' 'b', x='c')") == "f(token='***', x='c')");
+  CHECK(maskSource("f(token=\"\"\"a\"\"\", x='c')") == "f(token=\"\"\"***\"\"\", x='c')");
 }
 
 TEST_CASE("a word of two megabytes is masked in its part that is kept") {

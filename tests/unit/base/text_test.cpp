@@ -74,6 +74,7 @@ TEST_CASE("long text is cut between characters") {
   CHECK(escapeTerminal("abcdef", 3) == "abc...");
   CHECK(escapeTerminal("ab世界", 4) == "ab...");
   CHECK(escapeTerminal("abc", 3) == "abc");
+  CHECK(escapeTerminal("a\x01\x01", 5) == "a\\x01...");
 }
 
 TEST_CASE("a shell reads back the bytes of a quoted word") {
@@ -83,7 +84,7 @@ TEST_CASE("a shell reads back the bytes of a quoted word") {
        {std::string("plain-word.py"), std::string("two words"), std::string(""),
         std::string("it's"), std::string("back\\slash"), std::string("\\n and \n and \\x41"),
         std::string("'\x01\\'"), std::string("$HOME `id` \"x\" *"), std::string("\x1B[31m9"),
-        std::string("Grüße 世界"), all}) {
+        std::string("Grüße 世界"), std::string("=ls"), all}) {
     INFO(quoteShell(word));
     CHECK(readByShell(quoteShell(word)) == word);
     CHECK(safeOnTerminal(quoteShell(word)));
@@ -93,6 +94,7 @@ TEST_CASE("a shell reads back the bytes of a quoted word") {
 TEST_CASE("a command line quotes only what needs it") {
   CHECK(joinShell({"python", "train.py", "--name=a b", "it's"}) ==
         "python train.py '--name=a b' 'it'\\''s'");
+  CHECK(joinShell({"=ls", "a=b"}) == "'=ls' a=b");  // zsh's =ls is a path
   CHECK(joinShell({}) == "");
   CHECK(joinShell({""}) == "''");
 }
