@@ -37,6 +37,7 @@ ReceivedSignal describe(const signalfd_siginfo& info) {
   ReceivedSignal signal;
   signal.signal = static_cast<int>(info.ssi_signo);
   signal.sender = info.ssi_pid;
+  signal.user = info.ssi_uid;
   signal.fromKernel = info.ssi_code > 0;  // SI_USER is 0, SI_QUEUE and SI_TKILL are below
   signal.senderInGroup =
       info.ssi_pid != 0 && ::getpgid(static_cast<pid_t>(info.ssi_pid)) == ::getpgrp();
@@ -69,6 +70,7 @@ void deliver(pid_t command, const ReceivedSignal& signal) {
   info.si_signo = signal.signal;
   info.si_code = SI_QUEUE;
   info.si_pid = static_cast<pid_t>(signal.sender);
+  info.si_uid = signal.user;
   info.si_value.sival_ptr = reinterpret_cast<void*>(signal.value);
   ::syscall(SYS_rt_sigqueueinfo, command, signal.signal, &info);
 }

@@ -100,9 +100,10 @@ class DirectoryWriter final : public Writer {
   Nanos droppedSince_{};
   std::uint64_t dropped_ = 0;
   Notes notes_;
-  std::optional<Event> end_;  // how the command ended: said even where nothing else can be
-  int error_ = 0;             // why nothing is being written now; 0: all is well
-  bool saidWhy_ = false;      // once a pause: the space kept for last words is small
+  std::optional<Event> end_;     // the command's, until written: said where nothing else can be
+  std::size_t framesToEnd_ = 0;  // frames held up to the one that it closes; 0: it is in none
+  int error_ = 0;                // why nothing is being written now; 0: all is well
+  bool saidWhy_ = false;         // once a pause: the space kept for last words is small
   bool unsynced_ = false, closed_ = false;
 };
 
@@ -115,6 +116,10 @@ void DirectoryWriter::put(const Event& event) {
   if (error_ != 0 && encoder_.bytes() >= kHeldBytes) return drop(1, event.at);
   if (!encoder_.pending()) begun_ = lastTick_;
   encoder_.encode(event);
+  if (std::holds_alternative<CommandEnd>(event.payload)) {
+    encoder_.cut();
+    framesToEnd_ = encoder_.frames().size();
+  }
   if (!encoder_.frames().empty()) writeFrames();
 }
 
@@ -153,6 +158,7 @@ void DirectoryWriter::writeFrames() {
     if (const int error = files_.append(format::FrameType::kEvents, payload); error != 0)
       return fail(error);
     encoder_.popFrame();
+    if (framesToEnd_ > 0 && --framesToEnd_ == 0) end_.reset();
     unsynced_ = true;
   }
   rollWhenFull();
@@ -176,6 +182,7 @@ void DirectoryWriter::fail(int error) {
   files_.close();
   if (const std::uint64_t lost = encoder_.events(); lost > 0) drop(lost, heldSince());
   encoder_.beginSegment();
+  framesToEnd_ = 0;
   if (error == EFBIG) retryAt_ = clock_;  // a new file may be all it takes
 }
 

@@ -98,7 +98,7 @@ Word perSecondWord(double count) { return {numberText(count), count, "per_s"}; }
 Word timesWord(double ratio) { return {numberText(ratio), ratio, "ratio"}; }
 Word countWord(std::int64_t n) { return {std::to_string(n), static_cast<double>(n), "count"}; }
 Word countWord(std::int64_t n, std::string_view noun) {
-  return {countOf(static_cast<int>(n), noun), static_cast<double>(n), "count"};
+  return {countOf(n, noun), static_cast<double>(n), "count"};
 }
 Word textWord(std::string text) { return {std::move(text), {}, ""}; }
 

@@ -23,6 +23,7 @@ struct WitnessCounts {
 struct ReceivedSignal {
   int signal = 0;
   std::uint32_t sender = 0;    // pid; 0 from the kernel
+  std::uint32_t user = 0;      // its user
   bool fromKernel = false;     // the terminal, a timer: si_code is not a user's
   bool senderInGroup = false;  // the sender is of our own process group
   bool queued = false;         // sigqueue: `value` goes along

@@ -32,8 +32,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-// Between fork and exec: system calls only.
-// `untouched` null: with `environment` or not at all.
+// Between fork and exec: system calls only. `untouched`: the environment where `environment` does
+// not fit; null: there is no other.
 [[noreturn]] void becomeCommand(char* const* argv, char* const* environment, char* const* untouched,
                                 const Inherited& inherited, int go, int outcome) {
   Outcome result;

@@ -77,7 +77,9 @@ Status checkReports(const std::vector<LaunchOptions::Report>& reports) {
 
 std::string reportFile(const std::string& recording, const LaunchOptions::Report& report) {
   if (!report.file.empty() || report.format == "text") return report.file;
-  return recording.substr(0, recording.rfind(".stallprof")) + ".report." + report.format;
+  constexpr std::string_view kSuffix = ".stallprof";
+  const std::size_t suffix = recording.ends_with(kSuffix) ? kSuffix.size() : 0;
+  return recording.substr(0, recording.size() - suffix) + ".report." + report.format;
 }
 
 Result<std::string> chooseRecording(const LaunchOptions& options,

@@ -23,7 +23,6 @@ enum Code : int {
   kNotSupported = 3,
   kNoPermission = 4,
   kNotFound = 6,
-  kInsufficientSize = 7,
   kDriverNotLoaded = 9,
   kTimeout = 10,
   kFunctionNotFound = 13,

@@ -196,6 +196,7 @@ constexpr Channel kChannels[] = {
     {"do_signal_stop", Wait::kStopped},
     {"ptrace_stop", Wait::kStopped},
     {"get_signal", Wait::kStopped},
+    {"nvme_", Wait::kFileRead},
     {"nv", Wait::kDevice},
     {"os_acquire", Wait::kDevice},
     {"uvm_", Wait::kDevice},

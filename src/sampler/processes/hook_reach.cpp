@@ -52,7 +52,8 @@ char isolatingOption(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.size() < 2 || word[0] != '-' || word == "--") return 0;
-    if (word[1] == '-') continue;  // --help-env and such
+    if (word == "--check-hash-based-pycs") ++i;  // the next word is its value
+    if (word[1] == '-') continue;
     const std::size_t own = std::min(word.find_first_of("cmWX"), word.size());
     const std::size_t found = word.find_first_of("EIS");
     if (found < own) return word[found];
@@ -125,8 +126,7 @@ std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
   if (directory_.empty()) return {};
   if (environment.find(directory_) == std::string::npos)
     return "was started with another PYTHONPATH than the run's, or none: it loads no hook (a "
-           "script "
-           "keeps it by PYTHONPATH=...:$PYTHONPATH)";
+           "script keeps it by PYTHONPATH=...:$PYTHONPATH)";
   const std::string root = processPath(root_, process.pid, "root"), from = readLink(root);
   const bool ours = from == "/" && readLink(processPath(root_, process.pid, "ns/mnt")) ==
                                        readLink(under(root_, "proc/self/ns/mnt"));

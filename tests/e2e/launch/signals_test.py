@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Every signal reaches the command exactly once, however it was sent."""
+import ctypes
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -109,6 +111,16 @@ class Signals(Case):
         until(lambda: sum(self.counts(log, n) for n in numbers) >= len(numbers), "all signals", 10)
         time.sleep(0.1)
         self.assertEqual({n: self.counts(log, n) for n in numbers}, {n: 1 for n in numbers})
+        os.killpg(front.pid, signal.SIGUSR2)
+        self.assertEqual(front.wait(60), 0)
+
+    def test_a_queued_signal_is_passed_on_with_its_value_and_its_sender_s_user(self):
+        front, log, _ = self.start()
+        info = struct.pack("iii4xiIq96x", signal.SIGRTMIN, 0, -1, os.getpid(), 4711, 23)  # siginfo_t, SI_QUEUE
+        call = {"x86_64": 129, "aarch64": 138}[os.uname().machine]  # rt_sigqueueinfo
+        self.assertEqual(ctypes.CDLL(None).syscall(call, front.pid, int(signal.SIGRTMIN), info), 0)
+        until(lambda: self.counts(log, int(signal.SIGRTMIN)), "the signal", 10)
+        self.assertIn("%d 23 4711" % signal.SIGRTMIN, content(log).split("\n"))
         os.killpg(front.pid, signal.SIGUSR2)
         self.assertEqual(front.wait(60), 0)
 

@@ -56,3 +56,9 @@ TEST_CASE(
   REQUIRE(next.ok());
   CHECK(next.value() == directory / "a.2.stallprof");
 }
+
+TEST_CASE("a report's usual file is beside the recording, whatever the directories are named") {
+  const LaunchOptions::Report html{"html", ""};
+  CHECK(reportFile("runs/a.stallprof", html) == "runs/a.report.html");
+  CHECK(reportFile("a.stallprof.d/run1", html) == "a.stallprof.d/run1.report.html");
+}

@@ -408,6 +408,19 @@ TEST_CASE("row 63: a recording stays within the size that it may have, its end i
   }
 }
 
+TEST_CASE("an end that is on disk is not written again where what follows it has no room") {
+  const TemporaryDirectory directory;
+  FailingStorage storage;
+  auto writer = writerOn(directory / "a", storage);
+  writer->emit(secs(1), CommandEnd{4, -1, 0});
+  storage.failNext(FailingStorage::kReserve, ENOSPC, 1000);
+  emitCalls(*writer, secs(2), 10);
+  writer->close();
+  const auto reading = readAll(directory / "a");
+  CHECK(reading.all<CommandEnd>().size() == 1);
+  CHECK(reading.all<SyscallCount>().size() + lossCount(reading, LossKind::kDiskFull) == 10);
+}
+
 TEST_CASE("space freed by somebody else is used again") {
   const TemporaryDirectory directory;
   const SmallDisk disk(directory / "disk", "1m");

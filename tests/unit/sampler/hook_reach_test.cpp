@@ -70,4 +70,8 @@ TEST_CASE("a PYTHONPATH of a program's own, or another root, is why it has no ho
   start(102, "/opt/hook", "/image");
   CHECK(say(102).find("another PYTHONPATH") != std::string::npos);
   CHECK(say(102).find("another root") != std::string::npos);
+  start(103, "/opt/hook", "/own");
+  machine.file("proc/103/cmdline",
+               std::string("python3\0--check-hash-based-pycs\0always\0-I\0train.py\0", 51));
+  CHECK(say(103).find("103 (python3) was started with -I: it loads no hook") != std::string::npos);
 }

@@ -3,13 +3,37 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "sampler/python/runtime/elf_image.h"
 #include "sampler/python/runtime/runtime_locator.h"
 #include "tests/catch.h"
 #include "tests/unit/machine_code/small_elf.h"
+#include "tests/unit/sampler/machine.h"
 
 using namespace stallprof;
 using namespace stallprof::python;
+
+namespace {
+
+// Zeros but for the head of a runtime of 3.13.
+struct OneHead final : RemoteMemory {
+  Address head = 0;
+  std::size_t read(std::span<const RemoteSpan> spans) override {
+    const std::uint64_t words[] = {0, 0x030d00f0, 0};
+    std::uint8_t bytes[sizeof words];
+    std::memcpy(bytes, words, sizeof bytes);
+    std::memcpy(bytes, "xdebugpy", 8);
+    for (const RemoteSpan& span : spans)
+      for (std::size_t i = 0; i < span.bytes; ++i) {
+        const Address at = span.address + i - head;
+        static_cast<std::uint8_t*>(span.into)[i] = at < sizeof bytes ? bytes[at] : 0;
+      }
+    return spans.size();
+  }
+};
+
+}  // namespace
 
 TEST_CASE("mappings with a file are read, others and damaged lines left out") {
   const auto maps = parseMaps(
@@ -35,6 +59,19 @@ TEST_CASE("a file's name may give the minor version") {
   CHECK(minorOfName("python3") == 0);
   CHECK(minorOfName("train-server") == 0);
   CHECK(minorOfName("libpython3.9999") == 0);
+}
+
+TEST_CASE("a runtime without a symbol is found by its head, wherever blocks that are read end") {
+  Machine machine;
+  machine.file("proc/7/maps", "10000-50000 rw-p 0 08:01 5 /opt/python3.13\n");
+  for (Address at = 0x1ffc0; at < 0x20010; at += 8) {
+    OneHead memory;
+    memory.head = at;
+    int error = 0;
+    const auto found = RuntimeLocator(machine.root()).find(7, memory, error);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].at == at);
+  }
 }
 
 TEST_CASE("a symbol of a library is found by its hash, one that is not there is not") {

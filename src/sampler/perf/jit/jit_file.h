@@ -24,8 +24,8 @@ class JitFile {
 
   JitFile(Fd file, Format format) : file_(std::move(file)), format_(format) {}
   // Reads what has been appended since the last call, or a part of it; of a file that is shorter
-  // than what was read, all. Stops at `maximum` functions, and
-  // what the 64 KiB hold that reach it.
+  // than what was read, all. Stops at `maximum` functions, and what the
+  // 64 KiB hold that reach it.
   void readOn(JitFunctions& functions, std::size_t maximum);
 
  private:

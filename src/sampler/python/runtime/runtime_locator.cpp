@@ -121,16 +121,17 @@ const RuntimeLocator::File& RuntimeLocator::sample(std::uint32_t pid, const Mapp
 std::optional<Address> RuntimeLocator::cookieIn(const std::vector<Mapping>& maps,
                                                 const std::string& path,
                                                 RemoteMemory& memory) const {
-  constexpr std::size_t kBlock = 64 << 10;
+  constexpr std::size_t kBlock = 64 << 10, kHead = 24;  // bytes by which it is known
   std::vector<std::uint8_t> block(kBlock);
   std::size_t searched = 0;
   for (const Mapping& map : maps) {
     if (!map.writable || map.path != path) continue;
-    for (Address at = map.start; at < map.end && searched < kCookieSearchBytes; at += kBlock) {
+    for (Address at = map.start; at < map.end && searched < kCookieSearchBytes;
+         at += kBlock - kHead + 8) {
       const std::size_t bytes = std::min<std::uint64_t>(kBlock, map.end - at);
       searched += bytes;
       if (!memory.readBytes(at, block.data(), bytes)) break;
-      for (std::size_t i = 0; i + 24 <= bytes; i += 8)
+      for (std::size_t i = 0; i + kHead <= bytes; i += 8)
         if (hasDebugOffsets(std::span(block).subspan(i, bytes - i))) return at + i;
     }
   }
