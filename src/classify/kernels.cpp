@@ -120,8 +120,8 @@ struct Pattern {
   std::initializer_list<std::string_view> parts;
 };
 
-// The first that fits the lower-case name. Sources: the
-// categories of HTA, XProf and PyTorch's TensorBoard plugin, and the libraries' own names.
+// The first that fits the lower-case name. Sources: the categories of HTA, XProf and PyTorch's
+// TensorBoard plugin, and the libraries' own names.
 KernelCategory categoryOf(const std::string& name, const std::string& arguments) {
   static const std::array<Pattern, 9> kPatterns = {{
       {KernelCategory::kCollective,

@@ -12,13 +12,13 @@ namespace stallprof {
 // blocked in it, or, where the thread does nothing else, running.
 inline constexpr std::string_view kInGetNext = "tf.data get-next";
 
-// A thread over one sample, or several samples that saw the same (merged, at most 1 s; a sleeper
-// among thousands up to 10 s). `at` is the begin: the sample before the first of these. A sample is
-// an instant, and `wait` and `what` are what it saw: `samples` of them, evenly spaced, the last at
-// the slice's end (0: none, the thread ended). run + queued are schedstat deltas over the whole
-// slice, exact over a second and more; what is left of `duration` was spent blocked. In what it
-// was blocked, only the share of many samples says: a slice with kRunning may hold blocked time,
-// from before its sample.
+// A thread over one sample, or several samples that saw the same (merged, at most 1 s; among
+// hundreds of threads longer, up to a minute). `at` is the begin: the sample before the first of
+// these. A sample is an instant, and `wait` and `what` are what it saw: `samples` of them, evenly
+// spaced, the last at the slice's end (0: none, the thread ended). run + queued are schedstat
+// deltas over the whole slice, exact over a second and more; what is left of `duration` was spent
+// blocked. In what it was blocked, only the share of many samples says: a slice with kRunning may
+// hold blocked time, from before its sample.
 struct ThreadSlice {
   ThreadId thread;
   Wait wait = Wait::kUnknown;  // before the durations: no gap, in a million of these

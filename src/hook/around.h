@@ -35,10 +35,11 @@ int addAround(PyObject* module);
 int droppedOurError(void);
 
 /* The same for what is done once a batch, where calls by way of Python would cost more than all
- * else. begin(owner, args, kwargs) -> token (owned); NULL: not interested, or an error is set begin
- * is NULL: the token is the first argument, the instance of a method end(token, args, result) -> 0,
- * or -1 with an error set; result NULL when the original raised. Without an end the token is the
- * tuple of the arguments of the call */
+ * else.
+ *   begin(owner, args, kwargs) -> token (owned); NULL: not interested, or an error is set.
+ *     No begin: the token is the first argument, the instance of a method.
+ *   end(token, args, result) -> 0, or -1 with an error set; result NULL when the original raised.
+ *     No end: the token is the tuple of the arguments of the call. */
 struct aroundCalls {
   PyObject* (*begin)(PyObject* owner, PyObject* args, PyObject* kwargs); /* kwargs may be NULL */
   int (*end)(PyObject* token, PyObject* args, PyObject* result);

@@ -212,7 +212,6 @@ Status RecordingReader::Frames::readNext() {
     readFrame(*frame);
     return Done{};
   }
-  summary_.bytes += scanner_->bytesRead();
   scanner_.reset();
   return Done{};
 }

@@ -15,7 +15,6 @@ namespace stallprof {
 struct ReadSummary {
   Manifest manifest;
   bool cleanEnd = false;       // false: still being written, or cut off; not an error
-  std::int64_t bytes = 0;      // of segments read
   std::int64_t lostBytes = 0;  // skipped; each interval was also passed as a Loss event
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr Nanos kFinest = std::chrono::milliseconds(100), kCoarsest = 128 * kFinest;
 constexpr std::int64_t kMinCounters = 64;  // one second in so many
 constexpr std::uint64_t kMinWindows = 1u << 12;
-// A recorder merges what it sees of a thread that long asleep.
+// Of a thread that stays asleep slices are merged up to this.
 constexpr Nanos kLongestSleep = std::chrono::seconds(10);
 constexpr int kAwake = 10;  // one part in so many
 // Without a sample for so long the thread was not seen meanwhile.

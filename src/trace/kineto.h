@@ -42,13 +42,12 @@ struct KinetoTrace {
   Strings strings;
   Nanos base{};  // the wall clock at 0
   std::int64_t rank = -1, world = -1;
-  std::uint64_t skipped = 0;  // slices of kinds that a recording has no event for
 
   [[nodiscard]] bool hasWorkers() const;  // of the loader; how many a trace does not say
 };
 
-// Reads `file` once. kDamaged where it is no such trace, or holds more than kMaxSlices of use.
-// Memory: about 100 bytes a slice of use, whatever the file's size.
+// Reads `file` once. kDamaged where it is no such trace, or holds more than kMaxKinetoSlices of
+// use. Memory: about 100 bytes a slice of use, whatever the file's size.
 inline constexpr std::size_t kMaxKinetoSlices = 20'000'000;
 [[nodiscard]] Result<KinetoTrace> readKineto(std::FILE* file);
 

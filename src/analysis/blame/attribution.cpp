@@ -167,10 +167,8 @@ bool inPart(const EpochSpan& epoch, const CountedBefore& before, Nanos end) {
          (before.until == Nanos::zero() || epoch.end > before.windowEnd);
 }
 
-std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timeline,
-                              const std::vector<Step>& steps, Nanos end) {
-  std::map<std::uint64_t, Nanos> begun;  // key -> when its first worker entered its loop
-  for (const auto& row : trace.workers) begun.try_emplace(row.data.key, row.at);
+std::vector<Epoch> makeEpochs(const TrainerTimeline& timeline, const std::vector<Step>& steps,
+                              Nanos end) {
   std::unordered_map<std::uint32_t, Epoch> sums;
   for (const Step& step : steps) {
     ++sums[step.epoch].steps;
@@ -185,10 +183,6 @@ std::vector<Epoch> makeEpochs(const Trace& trace, const TrainerTimeline& timelin
     epoch.whole = span.ended;
     epoch.begin = timeline.madeAhead(span) ? span.begin : span.iterator;
     epoch.end = span.end;
-    Nanos ready = span.iteratorEnd;
-    if (const auto first = begun.find(span.key); span.key != 0 && first != begun.end())
-      ready = std::clamp(first->second, ready, std::max(ready, epoch.end));
-    if (span.hasWorkers && !span.reused) epoch.startup = ready - span.iterator;
     if (span.counted) {
       epoch.steps = sums[span.epoch].steps;
       epoch.wait = sums[span.epoch].wait;
@@ -340,7 +334,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
   facts.evaluations = evaluationsIn(trace, timeline, end);
   facts.slowSamples = findSlowSamples(trace, facts.works);
   facts.workerLock = findWorkerLock(trace, facts.works, plan.window);
-  facts.epochs = makeEpochs(trace, timeline, facts.steps, end);
+  facts.epochs = makeEpochs(timeline, facts.steps, end);
   const Interval part{before.windowEnd, plan.window.end};
   for (Epoch& epoch : facts.epochs)
     epoch.stopped = lengthIn(stopped, intersect({epoch.begin, epoch.end}, part));
@@ -356,7 +350,6 @@ void measureCounters(const Trace& trace, TrainerFacts& facts) {
   facts.device.gauges = readGauges(trace, facts.process, window);
   for (WorkerFacts& worker : facts.workers) {
     const ProcessLife& process = trace.process(worker.process);
-    worker.cpu = cpuIn(process, window);
     worker.growthPerSecond = steadyGrowth(process, window.begin);
     for (const auto& row : process.usage) {
       const ProcessUsage& usage = row.data;

@@ -281,11 +281,11 @@ void measureWaits(const Trace& trace, const Keep& makers, const Interval& within
 Maybe<std::int64_t> peakResident(const Trace& trace) {
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> bySecond;  // private sum, shared
   for (const ProcessLife& process : trace.processes) {
-    std::int64_t annotated = -1;  // once a process and second: samples may come closer than that
+    std::int64_t counted = -1;  // once a process and second: samples may come closer than that
     for (const auto& row : process.usage) {
       const std::int64_t second = row.at.count() / 1'000'000'000;
-      if (row.data.residentBytes < 0 || second == annotated) continue;
-      annotated = second;
+      if (row.data.residentBytes < 0 || second == counted) continue;
+      counted = second;
       auto& [own, shared] = bySecond[second];
       const std::int64_t common = std::max<std::int64_t>(0, row.data.sharedBytes);
       own += row.data.residentBytes - common;

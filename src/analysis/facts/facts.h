@@ -143,7 +143,6 @@ struct Epoch {
   std::uint32_t epoch = 0;
   Nanos begin{}, end{};
   Nanos stopped{};  // between them
-  Nanos startup{};  // making the iterator, until the first worker had begun
   std::uint64_t steps = 0;
   Nanos wait{};
   bool evaluation = false;
@@ -184,7 +183,6 @@ struct WorkerFacts {
   std::int64_t lastResident = -1, peakPrivate = -1;  // bytes
   // Of its private memory, as long as it lived, after its first allocations (memory_growth.h).
   double growthPerSecond = 0;
-  Nanos cpu{};               // in the window
   std::int32_t threads = 1;  // most at once, the queue feeder not counted
 };
 

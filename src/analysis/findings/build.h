@@ -42,8 +42,7 @@ void offer(Finding& to, Maybe<Advice> advice);
 
 // How typed evidence becomes a sentence: the only place where a rule's numbers become text.
 
-// A value
-// as the sentence has it, and as the report's evidence item has it.
+// A value as the sentence has it, and as the report's evidence item has it.
 struct Word {
   std::string text;
   Maybe<double> value{};

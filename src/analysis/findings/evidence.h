@@ -46,8 +46,8 @@ struct Evidence {
   double coresBusy = 0;    // of the usable cores, by the job and by others that it waited for
   double coresUsed = 0;    // of the usable cores, by the job and by all others
   double external = 0;     // of the usable cores, by others and the hypervisor, where it cost
-  int ranks = 1;      // of the job on this host: what one changes in its script, all of them change
-  double shared = 0;  // the same, and by siblings
+  double shared = 0;       // the same, and by siblings
+  int ranks = 1;           // of the job on this host: what one changes in its script, all change
   bool contended = false;  // the job lacked cores: few were idle, or its threads were queued
   double unseen = 0;       // of the window: the recorder was not run, or had nowhere to write
   // Of the window: what the trainer's thread ran, or was ready to, by the kernel's clock and by its
@@ -109,7 +109,7 @@ enum class MemoryShort { kNo, kForSomeone, kForJob, kSwaps };
 // How sure findings of this run are that rest on the model. High needs a model within 10 %, the
 // next ceiling more than 10 % away, 100 steps in the window, batch times with a CV up to 30 % and a
 // host where others use at most 5 % of the CPU; each one missing costs a level. Low without a
-// model.
+// model, at most medium beside a device without a timeline.
 [[nodiscard]] Confidence modelConfidence(const Evidence& e);
 // What no finding of this run can be surer than: its steps, the device's timeline, and the parts of
 // the hook that were there.

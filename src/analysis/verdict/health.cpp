@@ -11,7 +11,7 @@ namespace {
 
 // Of inferred steps only what rules know distinguishes compute from the making of data: the
 // program's own lines, and arrays, may be either.
-bool computeAnnotated(const Evidence& e) {
+bool computeKnown(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   const auto computes = [](const PhaseSamples& samples) {
     return samples.seconds[static_cast<std::size_t>(Phase::kCompute)];
@@ -81,7 +81,7 @@ Maybe<NoVerdict> blindStep(const Evidence& e) {
 bool nothingToFix(const Evidence& e) {
   // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
   const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && !compilesMuch(e) && !announcesMuch(e) && computeAnnotated(e) &&
+  return !otherLoader && !compilesMuch(e) && !announcesMuch(e) && computeKnown(e) &&
          (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
          e.unexplained() <= kMaxUnexplained;
 }

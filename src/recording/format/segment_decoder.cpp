@@ -91,7 +91,6 @@ std::span<const std::uint8_t> FrameScanner::ahead(std::size_t wanted) {
     const std::size_t got = read_(std::span(window_).subspan(end_));
     ended_ = got < window_.size() - end_;
     end_ += got;
-    bytesRead_ += static_cast<std::int64_t>(got);
   }
   return {window_.data() + begin_, end_ - begin_};
 }

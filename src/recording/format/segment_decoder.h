@@ -37,8 +37,6 @@ class FrameScanner {
   // The next whole frame, none at the end. `skipped` is what was passed over before it.
   std::optional<Frame> next(Skipped& skipped);
 
-  [[nodiscard]] std::int64_t bytesRead() const { return bytesRead_; }
-
  private:
   [[nodiscard]] std::span<const std::uint8_t> ahead(std::size_t wanted);
   void consume(std::size_t bytes) { begin_ += bytes; }
@@ -47,8 +45,7 @@ class FrameScanner {
   const Read& read_;
   std::vector<std::uint8_t> window_;
   std::size_t begin_ = 0, end_ = 0;  // of the bytes read and not consumed, in the window
-  std::int64_t bytesRead_ = 0;
-  bool ended_ = false;  // asked once: a file that grows on is read up to where it was
+  bool ended_ = false;               // asked once: a file that grows on is read up to where it was
 };
 
 // Turns the payloads of event frames back into events; the mirror of encodeEvent. Payloads are

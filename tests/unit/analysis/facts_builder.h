@@ -124,7 +124,6 @@ inline void addEpochs(Facts& f, const Training& t) {
     p.begin = f.trainer.steps[static_cast<std::size_t>(first)].begin;
     const int last = std::min(t.steps, first + length) - 1;
     p.end = f.trainer.steps[static_cast<std::size_t>(last)].end;
-    p.startup = ms(t.startup);
     p.steps = static_cast<std::uint64_t>(last - first + 1);
     for (int i = first; i <= last; ++i)
       f.trainer.steps[static_cast<std::size_t>(i)].epoch = p.epoch;

@@ -38,7 +38,7 @@ Scanned scan(const std::vector<std::size_t>& sizes, const std::string& between) 
     scanned.found.push_back(frame->payload.size());
     scanned.skipped += skipped.bytes;
   }
-  CHECK(scanner.bytesRead() == static_cast<std::int64_t>(bytes.size()));
+  CHECK(at == bytes.size());
   return scanned;
 }
 

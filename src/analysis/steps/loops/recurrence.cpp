@@ -73,7 +73,6 @@ class Watcher {
     const auto [at, isNew] = known_.try_emplace(name, watched_.size());
     if (isNew) {
       Recurrence& is = watched_.emplace_back().is;
-      is.caller = frame.outer;
       is.place = seen.stack;
       is.depth = frame.depth;
     }

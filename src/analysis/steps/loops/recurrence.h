@@ -12,7 +12,6 @@ namespace stallprof {
 
 // A Python function that a thread was in for much of the time, by samples of its stacks.
 struct Recurrence {
-  StackId caller;             // the frame that called it; none for the outermost one
   StackId place;              // one of its own frames
   std::size_t depth = 0;      // frames further out
   double seconds = 0;         // in it or in what it called, while the model works
