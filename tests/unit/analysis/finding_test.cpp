@@ -164,6 +164,16 @@ TEST_CASE(
   f.run.threadsSet.reset();
   f.run.cores = 2;  // a thread for each
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
+  f.run.externalCpuRatio = 0.2;  // another program takes less than half of one
+  CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
+  f.run.externalCpuRatio = 0.3;
+  const Judgement beside = f.judge();
+  found = find(beside, "compute.oversubscribed");
+  REQUIRE(found);
+  CHECK(found->advice.at(0).change.to == "1");
+  CHECK(found->confidence == Confidence::kLow);
+  CHECK(says(*found, "other programs keep 0.6 of these cores busy"));
+  f.run.externalCpuRatio.reset();
   f.run.siblings = 1;  // which another rank uses too
   CHECK(find(f.judge(), "compute.oversubscribed"));
   f.run.siblingCpuRatio = 0.3;

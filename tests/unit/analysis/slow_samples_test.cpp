@@ -69,9 +69,9 @@ TEST_CASE("time without a CPU or waiting for storage is not the sample's") {
   works[1].queued = ms(96);
   Rows rows;
   rows.add(10, 80, 1, 79);
-  rows.add(110, 90, 2, 89);  // 3.6 ms of it at most: not slow
+  rows.add(110, 90, 2, 89);  // all of it may be time without a CPU: not slow
   const SlowSampleFacts facts = findSlowSamples(rows.trace, works);
-  CHECK(works[0].excess == ms(39.5));
+  CHECK(works[0].excess == ms(29));
   CHECK(works[1].excess == ms(0));
   CHECK(facts.slowest.size() == 1);
 }

@@ -50,6 +50,33 @@ TEST_CASE("an operator for each element is found by what surrounds it, at the li
   CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
 }
 
+TEST_CASE("no line is named where no line calls half of the operators, or another library does") {
+  // A second line and a third (5, 6); an operator of torch's (8) called by a library (7) that 13
+  // calls.
+  const std::string frames =
+      "0 stack stack=5 file=\"train.py\" function=\"more\" line=30\n"
+      "0 stack stack=6 file=\"train.py\" function=\"more\" line=31\n"
+      "0 stack stack=7 caller=1 file=\"/u/site-packages/rl/ppo.py\" function=\"learn\" line=7\n"
+      "0 stack stack=8 caller=7 file=\"/u/site-packages/torch/nn/f.py\" function=\"f\" line=7\n";
+  const auto lineWith = [&](const std::string& natives) {
+    const Analysis a = analyze(
+        test::traceOf(test::kTrainer + kLossFrames + frames + "repeat 200 every 50ms\n" +
+                      "1000ms slice thread=1 duration=50ms run=50ms samples=5 wait=running\n" +
+                      natives + nativeIn(1009, 3, 2, "libtorch_cpu.so.1.13", kEngine) +
+                      "1040ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    const Finding* f = test::find(a, "compute.small_ops");
+    REQUIRE(f != nullptr);
+    REQUIRE(f->advice.size() == 1);
+    return f->advice[0].change.name;
+  };
+  const auto at = [](int ms, int stack, int samples) {
+    return nativeIn(1000 + ms, stack, samples, "libtorch_python.so.1.13", "");
+  };
+  CHECK(lineWith(at(1, 1, 2) + at(3, 5, 1) + at(5, 6, 1)) == "train.py:13 weighted");
+  CHECK(lineWith(at(1, 1, 2) + at(3, 5, 2) + at(5, 6, 1)) == "operators");
+  CHECK(lineWith(at(1, 1, 1) + at(3, 8, 2)) == "operators");
+}
+
 TEST_CASE(
     "of a step that sleeps or has no core, operators take no more than the time that it ran") {
   const auto share = [](const std::string& slices) {

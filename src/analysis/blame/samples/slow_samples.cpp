@@ -33,10 +33,11 @@ class WorksByThread {
   std::map<ThreadId, std::vector<BatchWork*>> byThread_;
 };
 
-// Of a batch's time: neither waiting for a CPU nor for storage.
-double servedShare(const BatchWork& work) {
-  const double wall = seconds(work.end - work.begin);
-  return wall > 0 ? std::clamp(1 - seconds(work.queued + work.extract) / wall, 0.0, 1.0) : 0;
+// Of `time` within a batch, without all that it waited for a CPU or for storage: a time slice of
+// another program's makes slow what it falls on, and there are few such samples.
+Nanos served(Nanos time, const BatchWork& work) {
+  const Nanos waited = std::max(Nanos{}, work.queued) + std::max(Nanos{}, work.extract);
+  return std::clamp(time - waited, Nanos{}, work.end - work.begin);
 }
 
 }  // namespace
@@ -75,10 +76,9 @@ SlowSampleFacts findSlowSamples(const Trace& trace, std::vector<BatchWork>& work
   for (const auto& row : trace.slowSamples) {
     BatchWork* work = made.at(row.data.thread, row.at);
     if (work == nullptr || row.data.slow <= 0) continue;
-    const double served = servedShare(*work);
-    const Nanos duration = scaled(row.data.duration, served);
+    const Nanos duration = served(row.data.duration, *work);
     if (seconds(duration) < kTimesMedian * seconds(row.data.median)) continue;
-    const Nanos excess = std::min(scaled(row.data.excess, served), work->end - work->begin);
+    const Nanos excess = served(row.data.excess, *work);
     work->excess += excess;
     facts.excess += excess;
     facts.weighted += seconds(excess) * seconds(duration);

@@ -15,9 +15,14 @@ namespace {
 double workersCores(const Evidence& e) {
   return e.workers() > 0 && e.perStep > 0 ? e.gains.demand().batchCpu / e.perStep : 0;
 }
-// What ranks of one job leave to each other, and its workers to the step.
+// That others keep busy; less than half a one is not worth a thread.
+double othersCores(const Evidence& e) {
+  const double cores = e.external * e.run.cores;
+  return cores < 0.5 ? 0 : cores;
+}
+// What others leave to the job, its ranks to each other, and its workers to the step.
 double coresForPools(const Evidence& e) {
-  return std::max(1.0, e.run.cores / e.ranks - workersCores(e));
+  return std::max(1.0, (e.run.cores - othersCores(e)) / e.ranks - workersCores(e));
 }
 int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresForPools(e))); }
 
@@ -86,6 +91,8 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
   addEvidence(f, "usable cores: {}", {numberWord(e.run.cores)});
+  if (othersCores(e) > 0)
+    addEvidence(f, "other programs keep {} of these cores busy", {numberWord(othersCores(e))});
   if (workersCores(e) > 0.1)
     addEvidence(f, "the workers keep {} of these cores busy", {numberWord(workersCores(e))});
   if (e.run.siblings > 0)
@@ -102,15 +109,15 @@ extern const FindingDefinition kOversubscribedStep(
     {.cause =
          R"(The training process uses more pool threads (OpenMP, BLAS) than available cores. Running
   threads spin while they wait for threads without a core, which uses up the quota. The pool is as
-  large as the host, or as another limit. Libraries ignore a container's quota, and ranks and
-  workers do not coordinate their pools.)",
+  large as the host, or as another limit. Libraries ignore a container's quota and other programs,
+  and ranks and workers do not coordinate their pools.)",
      .rule =
-         R"(the trainer's thread and the spinning threads next to it exceed the cores that ranks and
-  workers leave to the process. Also, cores are short (under a tenth idle, or the trainer without
-  one for over 5 %), or the job is throttled for over 5 %. As many threads as cores would save over
-  5 % of the window. The saving is the spin and run-queue time of the trainer's thread, less the
-  sampled work of the removed threads. It is at most the CPU share of spin loops (at the low end of
-  a 90 % interval).)",
+         R"(the trainer's thread and the spinning threads next to it exceed the cores that ranks,
+  workers and, from half a core on, other programs leave to the process. Also, cores are short
+  (under a tenth idle, or the trainer without one for over 5 %), or the job is throttled for over
+  5 %. As many threads as cores would save over 5 % of the window. The saving is the spin and
+  run-queue time of the trainer's thread, less the sampled work of the removed threads. It is at
+  most the CPU share of spin loops (at the low end of a 90 % interval).)",
      .fixes =
          R"(- Set OMP_NUM_THREADS, or torch.set_num_threads(), to the number of usable cores.
 - Raise the limit to the CPU demand of the threads.)",

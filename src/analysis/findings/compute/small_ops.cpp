@@ -34,10 +34,13 @@ constexpr std::array<std::string_view, 12> kMachinery = {
 constexpr std::string_view kElements = "c10::function_ref::*";
 constexpr std::array<std::string_view, 2> kMachineryLibraries = {"libtorch_python*", "libc10.so*"};
 
+constexpr std::string_view kManyLines = "operators";  // no line that calls most of them
+
 const AdviceDefinition kWholeTensors{
     "whole_tensors", {}, [](const AdviceContext& c) {
       const Has has = hasSince(c, kCompileSince);
-      return "Work on whole tensors" + atLine(c.finding.where) +
+      return "Work on whole tensors" +
+             (c.advice.change.name == kManyLines ? "" : atLine(c.finding.where)) +
              ": use one operator for all elements instead of one per element, and no .item() or "
              "indexing of single elements in a loop (tolist() reads all at once)" +
              (has == Has::kNo
@@ -85,8 +88,9 @@ class Machinery {
     return shareOf(std::max(0.0, machinery_ - unknownFetching_), all);
   }
   [[nodiscard]] double samples() const { return all_ - unknownFetching_; }
-  // The user's line that calls most of the operators, backward and the optimizer apart.
-  [[nodiscard]] StackId line() const { return line_; }
+  // The user's line that calls half of the operators or more, backward and the optimizer apart;
+  // none where many lines call them, or lines of another library.
+  [[nodiscard]] StackId line() const { return 2 * maxSum_ >= called_ ? line_ : StackId{}; }
 
  private:
   using Place = std::tuple<StringId, StringId, std::uint32_t>;
@@ -150,23 +154,26 @@ class Machinery {
   }
 
   void consider(const OperatorSamples& place) {
-    StackId user = place.stack;
+    StackId caller = place.stack;
+    ModulePath module;
     bool behind = false;
-    for (; !user.none(); user = trace_.stack(user).caller) {
-      const ModulePath module = modulePathOf(trace_.text(trace_.stack(user).file));
-      if (module.users) break;
+    for (; !caller.none(); caller = trace_.stack(caller).caller) {
+      module = modulePathOf(trace_.text(trace_.stack(caller).file));
+      if (module.users || !module.path.starts_with("torch/")) break;
       behind = behind || module.path.starts_with("torch/autograd/") ||
                module.path.starts_with("torch/optim/");
     }
+    if (caller.none() || behind) return;
     const double weight = place.machinery + place.support;
+    called_ += weight;
     // Of a line with less of it samples of the lines beside it may be taken for its own.
-    if (user.none() || behind || place.machinery < kMuchMachinery * place.all) return;
-    const StackSeen& frame = trace_.stack(user);
+    if (!module.users || place.machinery < kMuchMachinery * place.all) return;
+    const StackSeen& frame = trace_.stack(caller);
     double& sum = lines_[{frame.file, frame.line}];
     sum += weight;
     if (sum <= maxSum_) return;
     maxSum_ = sum;
-    line_ = user;
+    line_ = caller;
   }
 
   const Trace& trace_;
@@ -175,7 +182,8 @@ class Machinery {
   std::map<std::tuple<StringId, std::uint32_t>, double> lines_;
   std::map<std::pair<StringId, StringId>, Use> uses_;
   std::map<StackId, bool> loads_;
-  double all_ = 0, machinery_ = 0, maxSum_ = 0;
+  double all_ = 0, machinery_ = 0;
+  double called_ = 0, maxSum_ = 0;  // of machinery_: at known lines, at the line with most of it
   double fetching_ = 0, unknownFetching_ = 0;  // samples
   StackId line_;
 };
@@ -203,13 +211,13 @@ Maybe<Finding> smallOps(const Evidence& e) {
   if (shared)
     addEvidence(f, "threads that make batches hold the GIL while the training thread waits for it",
                 {});
+  Advice::Change change{"code", std::string(kManyLines), "one an element", "one for all"};
   if (!machinery.line().none()) {
     f.where = f.hot = lineOf(e.trace, machinery.line());
-    addEvidence(f, "most operators are called at {}", {textWord(nameOf(f.where))});
+    change.name = nameOf(f.where);
+    addEvidence(f, "most operators are called at {}", {textWord(change.name)});
   }
-  return withAdvice(f,
-                    {adviceOf(kWholeTensors, {"code", "operators", "one an element", "one for all"},
-                              withoutHalf(e, ofWindow))});
+  return withAdvice(f, {adviceOf(kWholeTensors, std::move(change), withoutHalf(e, ofWindow))});
 }
 
 }  // namespace
