@@ -313,7 +313,7 @@ Confidence modelConfidence(const Evidence& e) {
   if (e.trainer.windowSteps() < 100) level = lowered(level);
   if (e.gains.demand().batchCv > 0.30) level = lowered(level);
   if (e.device.seen && !e.device.timeline) level = std::min(level, Confidence::kMedium);
-  if (e.shared > 0.05) level = lowered(level);
+  if (!e.quietHost()) level = lowered(level);
   return level;
 }
 

@@ -47,6 +47,7 @@ struct Evidence {
   double coresUsed = 0;    // of the usable cores, by the job and by all others
   double external = 0;     // of the usable cores, by others and the hypervisor, where it cost
   double shared = 0;       // the same, and by siblings
+  [[nodiscard]] bool quietHost() const { return shared <= 0.05; }
   int ranks = 1;           // of the job on this host: what one changes in its script, all change
   bool contended = false;  // the job lacked cores: few were idle, or its threads were queued
   double unseen = 0;       // of the window: the recorder was not run, or had nowhere to write

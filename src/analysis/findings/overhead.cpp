@@ -83,6 +83,7 @@ bool lockHeldByOthers(const Evidence& e) {
 Finding overheadFinding(const Evidence& e, double share, std::string title) {
   Finding f = findingOf(e, share, std::move(title));
   f.confidence = e.trainer.windowSteps() < 100 ? Confidence::kMedium : Confidence::kHigh;
+  if (!e.quietHost()) f.confidence = lowered(f.confidence);
   return f;
 }
 

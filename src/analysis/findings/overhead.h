@@ -28,7 +28,7 @@ namespace stallprof {
 // Threads that neither make batches nor hand them over hold most of what is held beside it.
 [[nodiscard]] bool lockHeldByOthers(const Evidence& e);
 
-// High with 100 steps in the window.
+// High with 100 steps in the window and a quiet host.
 [[nodiscard]] Finding overheadFinding(const Evidence& e, double share, std::string title);
 // The finding of a kind that takes more than `notable` of the training thread's time, by its
 // samples (at the low end of a 90 % interval): said by `pattern`, with how sure it is (a wide share

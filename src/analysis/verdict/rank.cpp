@@ -310,14 +310,13 @@ void sortFindings(std::vector<Finding>& findings) {
   numberRanks(findings);
 }
 
-// The phase of rank 1, unless another's gain is as large.
+// The phase of rank 1, unless another's gain is as large and no guess beside it.
 std::string boundBy(const std::vector<Finding>& findings, bool anyFix, bool stepless) {
-  const std::string first = phaseName(findings[0]);
-  const bool mixed = findings.size() > 1 && anyFix && phaseName(findings[1]) != first &&
-                     !isCaveat(findings[1], stepless) && rivals(findings[0], findings[1]) &&
-                     !oneCause(findings[0], findings[1]) &&
-                     gainOf(findings[1]) >= kTied * gainOf(findings[0]);
-  return mixed ? "mixed" : first;
+  const Finding &a = findings.front(), &b = findings[findings.size() > 1 ? 1 : 0];
+  const bool mixed = anyFix && phaseName(b) != phaseName(a) && !isCaveat(b, stepless) &&
+                     rivals(a, b) && !oneCause(a, b) && gainOf(b) >= kTied * gainOf(a) &&
+                     b.confidence >= std::min(a.confidence, Confidence::kMedium);
+  return mixed ? "mixed" : phaseName(a);
 }
 
 // What makes a loader's batches on a CPU transforms, unless stacks say that it reads: with few

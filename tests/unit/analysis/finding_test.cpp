@@ -65,8 +65,9 @@ namespace {
 
 // Of 400 samples of the training thread `own` are in its own Python, `first` of those in one of two
 // functions.
-Judgement withPython(double own, double first) {
+Judgement withPython(double own, double first, double others = 0) {
   Facts f = factsOf(Training{});
+  f.run.externalCpuRatio = others;
   StackFacts& s = f.trainer.stacks;
   for (int i = 0; i < 400; ++i) {
     s.trainer.add(&s + i);
@@ -96,6 +97,10 @@ TEST_CASE(
     "own Python below a fifth of the time is named with low confidence, if it is one function") {
   const Judgement much = withPython(120, 60);
   REQUIRE(find(much, "compute.python_overhead"));
+  const Judgement beside = withPython(120, 60, 0.3);
+  REQUIRE(find(beside, "compute.python_overhead"));
+  CHECK(find(beside, "compute.python_overhead")->confidence <
+        find(much, "compute.python_overhead")->confidence);
   CHECK(find(much, "compute.python_overhead")->confidence == Confidence::kHigh);
   const Judgement some = withPython(50, 45);
   const Finding* f = find(some, "compute.python_overhead");

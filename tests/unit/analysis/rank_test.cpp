@@ -238,6 +238,13 @@ TEST_CASE("bound_by is mixed only when the second is of another phase and as goo
   std::vector<Finding> far = {made("transform.a", Phase::kTransform, 2, Confidence::kHigh),
                               made("extract.b", Phase::kExtract, 1.5, Confidence::kHigh)};
   CHECK(verdictOf(j.evidence, far).boundBy == "transform");
+  const auto beside = [&](Confidence first) {
+    std::vector<Finding> guess = {made("transform.a", Phase::kTransform, 2, first),
+                                  made("extract.b", Phase::kExtract, 2, Confidence::kLow)};
+    return verdictOf(j.evidence, guess).boundBy;
+  };
+  CHECK(beside(Confidence::kHigh) == "transform");
+  CHECK(beside(Confidence::kLow) == "mixed");
 }
 
 TEST_CASE("what goes first by an assumption is not certain beside what takes more of the time") {

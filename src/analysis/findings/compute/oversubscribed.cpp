@@ -86,7 +86,7 @@ Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const double saved = maxSaved(e, spins.value);
   Finding f = findingOf(e, saved, "The step has more threads than available cores");
   // By the trainer's own samples, whatever is known of a loader; others may hold the cores.
-  f.confidence = e.shared > 0.05 ? Confidence::kLow : Confidence::kMedium;
+  f.confidence = e.quietHost() ? Confidence::kMedium : Confidence::kLow;
   if (const ThreadsSet* set = threadsTooMany(e)) f.where = set->where;
   addEvidence(f, "{} in the training process's pool", {countWord(pool->threads, "thread")});
   addEvidence(f, "spin loops take {} of its CPU", {ratioWord(spins.value)});
