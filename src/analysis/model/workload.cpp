@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 #include "analysis/model/pipeline_model.h"
 #include "base/stats.h"
@@ -64,7 +65,17 @@ Nanos betweenEpochs(const Step& step, Nanos usual) {
   return step.boundary ? std::max(Nanos{}, step.split.load - usual) : Nanos{};
 }
 
-StepDemand demandOf(const Step& step, Nanos between, bool inProcess) {
+// Time that steps had no core while they made their batches themselves, by the steps' numbers: it
+// is of the batches' demand, not of the rest's.
+using QueuedInFetch = std::unordered_map<std::uint32_t, Nanos>;
+QueuedInFetch queuedInFetch(const TrainerFacts& t, bool inProcess) {
+  QueuedInFetch queued;
+  for (const BatchWork& work : t.works)
+    if (inProcess) queued[work.step] += std::max(Nanos{}, work.queued);
+  return queued;
+}
+
+StepDemand demandOf(const Step& step, Nanos between, Nanos queued, bool inProcess) {
   const Split& s = step.split;
   const double copy = positive(s.copy);
   const double load = positive(s.load - s.copy - between);
@@ -72,7 +83,8 @@ StepDemand demandOf(const Step& step, Nanos between, bool inProcess) {
       positive(s.compute - (inProcess ? s.hidden : Nanos{}) + s.sync + s.comm + s.other);
   // Runnable without a core is contention, not demand: the model puts it back.
   const double total = own + load + copy;
-  const double keep = total > 0 ? std::max(0.0, total - positive(step.starved)) / total : 0;
+  const double keep =
+      total > 0 ? std::max(0.0, total - positive(step.starved - queued)) / total : 0;
   return {own * keep, load * keep, positive(s.periodic), copy * keep};
 }
 
@@ -208,11 +220,12 @@ Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
   addZipped(t, w);
   const double inStep = madeInStep(t, w.inProcess);
   Nanos between = betweenJoined(t.joined, usual);
+  QueuedInFetch queued = queuedInFetch(t, w.inProcess);
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     const Nanos here = betweenEpochs(t.steps[i], usual);
     between += here;
     if (!t.joined.drawn(t.steps[i].number)) continue;
-    w.steps.push_back(demandOf(t.steps[i], here, w.inProcess));
+    w.steps.push_back(demandOf(t.steps[i], here, queued[t.steps[i].number], w.inProcess));
     w.steps.back().own += inStep;
     w.steps.back().first = started && t.steps[i].batch == 0;
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.

@@ -137,6 +137,17 @@ TEST_CASE("CPU demand, not wall time, makes the ceilings: queued time is left ou
   CHECK(about(of(f.judge().ceilings, "transform")->stepsPerSecond, 50));
 }
 
+TEST_CASE("time without a core in a fetch of the trainer's own is not taken off the step's rest") {
+  // 20 ms of compute, 15 of them on a CPU, and 40 of fetch, 30 of them.
+  Facts f = factsOf(
+      Training{.workers = 0, .compute = 20, .starved = 15, .waitTransform = 40, .batchCpu = 30});
+  for (BatchWork& w : f.trainer.works) {
+    w.queued = ms(10);
+    w.end += ms(10);
+  }
+  CHECK(about(workloadOf(f.trainer, Workers::kNone).steps[0].own, 0.015));
+}
+
 TEST_CASE("the trainer's starvation is not its demand") {
   Training t = twoWorkers();
   t.compute = 15;

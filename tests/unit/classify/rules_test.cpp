@@ -182,7 +182,7 @@ TEST_CASE(
         Answer{"compute", "jax.compile"});
 }
 
-TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
+TEST_CASE("scikit-learn, XGBoost, spaCy: features, fitting, scoring") {
   CHECK(training({kSite + "sklearn/tree/_classes.py DecisionTreeClassifier.fit",
                   kSite + "numpy/lib/_arraysetops_impl.py unique"}) ==
         Answer{"compute", "sklearn"});
@@ -192,6 +192,15 @@ TEST_CASE("scikit-learn and XGBoost: features, fitting, scoring") {
   CHECK(training({kSite + "lightgbm/engine.py train",
                   kSite + "lightgbm/basic.py Booster.__inner_eval", "/u/train.py metric"}) ==
         Answer{"periodic", "lightgbm.evaluate"});
+  CHECK(training({kSite + "spacy/training/loop.py create_evaluation_callback.<locals>.evaluate",
+                  kSite + "spacy/training/corpus.py Corpus._make_example"}) ==
+        Answer{"periodic", "spacy.evaluate"});
+  CHECK(training({kSite + "spacy/language.py Language.update",
+                  kSite + "thinc/model.py Model.begin_update"}) ==
+        Answer{"compute", "spacy.update"});
+  CHECK(training({kSite + "spacy/training/loop.py create_train_batches",
+                  kSite + "spacy/training/corpus.py Corpus.__call__"}) ==
+        Answer{"transform", "spacy.data"});
   CHECK(training({kSite + "gensim/models/word2vec.py Word2Vec._job_producer",
                   "/u/train.py words"}) == Answer{"transform", "gensim.producer"});
   CHECK(training({kSite + "river/compose/pipeline.py Pipeline.learn_one",
