@@ -72,7 +72,9 @@ Maybe<Finding> evaluation(const Evidence& e) {
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
   const Evaluations own = evaluationsIn(e);
   if (own.count > 0) {
-    addEvidence(f, "{} from eval() to train(), {} each, in {} steps",
+    addEvidence(f,
+                own.count == 1 ? "{} from eval() to train(), {}, in {} steps"
+                               : "{} from eval() to train(), {} each, in {} steps",
                 {countWord(own.count, "interval"),
                  timeWord(share * e.window / static_cast<double>(own.count)),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
