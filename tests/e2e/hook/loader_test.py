@@ -84,8 +84,9 @@ def add_count_case(workers, method, kind):
             self.assertEqual([f.batch for f in run.batches], list(range(16)) * 2)
             for fetch in run.batches:
                 self.assertEqual((fetch.worker, fetch.ready), (-1, -1))
-                self.assertGreaterEqual(fetch.process_cpu, 4 * 500000)
-                self.assertGreaterEqual(fetch.cpu, 4 * 500000)
+                least = 4 * 500000 if fetch.bytes >= 0 else 1  # of others it is an estimate: ReadFetches
+                self.assertGreaterEqual(fetch.cpu, least)
+                self.assertGreaterEqual(fetch.process_cpu, fetch.cpu)
     return test
 
 

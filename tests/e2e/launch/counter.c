@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * counter FILE: appends the number of every signal it gets, one line each, with the value and user
- * that sigqueue sent along, until USR2 ends it. */
+ * counter FILE: appends the number of every signal it gets, one line each, with the value that
+ * sigqueue sent along and by whom, until USR2 ends it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -13,9 +13,9 @@ static int log_fd;
 static void note(int signal, siginfo_t* info, void* context) {
   char line[64];
   (void)context;
-  const int value = info->si_code == SI_QUEUE ? info->si_value.sival_int : 0;
-  const unsigned user = info->si_code == SI_QUEUE ? info->si_uid : 0;
-  const int n = snprintf(line, sizeof line, "%d %d %u\n", signal, value, user);
+  const int n = info->si_code == SI_QUEUE ? snprintf(line, sizeof line, "%d %d by %u\n", signal,
+                                                     info->si_value.sival_int, info->si_uid)
+                                          : snprintf(line, sizeof line, "%d 0\n", signal);
   if (write(log_fd, line, (size_t)n) != n) _exit(3);
   if (signal == SIGUSR2) _exit(0);
 }

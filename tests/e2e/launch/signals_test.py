@@ -120,7 +120,7 @@ class Signals(Case):
         call = {"x86_64": 129, "aarch64": 138}[os.uname().machine]  # rt_sigqueueinfo
         self.assertEqual(ctypes.CDLL(None).syscall(call, front.pid, int(signal.SIGRTMIN), info), 0)
         until(lambda: self.counts(log, int(signal.SIGRTMIN)), "the signal", 10)
-        self.assertIn("%d 23 4711" % signal.SIGRTMIN, content(log).split("\n"))
+        self.assertIn("%d 23 by 4711" % signal.SIGRTMIN, content(log).split("\n"))
         os.killpg(front.pid, signal.SIGUSR2)
         self.assertEqual(front.wait(60), 0)
 
