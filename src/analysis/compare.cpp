@@ -22,12 +22,6 @@ bool allPositive(std::span<const double> values) {
                                         [](double v) { return std::isfinite(v) && v > 0; });
 }
 
-std::vector<double> logs(std::span<const double> values) {
-  std::vector<double> out;
-  for (const double v : values) out.push_back(std::log(v));
-  return out;
-}
-
 // A side's values at `path`; empty where a run lacks it.
 std::vector<double> valuesOf(std::span<const RunNumbers> runs, const std::string& path) {
   std::vector<double> values;
@@ -70,7 +64,7 @@ double studentQuantile(double confidence, double freedom) {
 Maybe<ConfidenceInterval> welchRatio(std::span<const double> base, std::span<const double> head) {
   constexpr double kConfidence = 0.95;  // two-sided
   if (base.size() < 2 || head.size() < 2 || !allPositive(base) || !allPositive(head)) return {};
-  const std::vector<double> b = logs(base), h = logs(head);
+  const std::vector<double> b = logarithms(base), h = logarithms(head);
   const auto nb = static_cast<double>(b.size()), nh = static_cast<double>(h.size());
   const double vb = std::pow(sampleDeviation(b), 2) / nb, vh = std::pow(sampleDeviation(h), 2) / nh;
   const double centre = mean(h) - mean(b), error = std::sqrt(vb + vh);
@@ -89,7 +83,8 @@ Comparison compareRuns(std::span<const RunNumbers> base, std::span<const RunNumb
     MetricComparison metric{path, {}, {}, {}, welchRatio(b, h)};
     if (!b.empty()) metric.base = median(b);
     if (!h.empty()) metric.head = median(h);
-    if (allPositive(b) && allPositive(h)) metric.ratio = std::exp(mean(logs(h)) - mean(logs(b)));
+    if (allPositive(b) && allPositive(h))
+      metric.ratio = std::exp(mean(logarithms(h)) - mean(logarithms(b)));
     out.metrics.push_back(std::move(metric));
   }
   return out;

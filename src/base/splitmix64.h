@@ -17,4 +17,10 @@ inline constexpr std::uint64_t kSplitmix64Step = 0x9E3779B97F4A7C15ull;
   return x ^ (x >> 31);
 }
 
+// The next of a stream of numbers in [0, 1), even; `state` is where it stands.
+[[nodiscard]] constexpr double nextRandom(std::uint64_t& state) {
+  state += kSplitmix64Step;
+  return static_cast<double>(splitmix64(state) >> 11) * 0x1p-53;
+}
+
 }  // namespace stallprof

@@ -20,6 +20,12 @@ double sampleDeviation(std::span<const double> values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
+std::vector<double> logarithms(std::span<const double> values) {
+  std::vector<double> logs;
+  for (const double v : values) logs.push_back(std::log(v));
+  return logs;
+}
+
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   const double position = std::clamp(q, 0.0, 1.0) * static_cast<double>(values.size() - 1);

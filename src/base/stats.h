@@ -11,6 +11,7 @@ namespace stallprof {
 // "none" from "zero" check emptiness first.
 [[nodiscard]] double mean(std::span<const double> values);
 [[nodiscard]] double sampleDeviation(std::span<const double> values);  // n - 1 in the denominator
+[[nodiscard]] std::vector<double> logarithms(std::span<const double> values);
 
 // Linear interpolation between order statistics (Hyndman & Fan 1996, type 7). q in [0, 1].
 [[nodiscard]] double quantile(std::vector<double> values, double q);

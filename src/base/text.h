@@ -44,6 +44,17 @@ class Untrusted {
 // As lower-case hex digits, two a byte.
 [[nodiscard]] std::string hexOf(std::span<const std::uint8_t> bytes);
 
+// The parts with `between` between each two; `parts`: a range of strings or views.
+template <class Parts>
+[[nodiscard]] std::string joined(const Parts& parts, std::string_view between) {
+  std::string out;
+  for (const auto& part : parts) {
+    if (!out.empty()) out += between;
+    out += part;
+  }
+  return out;
+}
+
 // One shell word: quoted only when it must be. Control bytes are escaped as $'\xNN'. bash, zsh and
 // ksh read the very bytes back.
 [[nodiscard]] std::string quoteShell(std::string_view bytes);

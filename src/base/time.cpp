@@ -26,6 +26,7 @@ Nanos now() { return read(CLOCK_MONOTONIC); }
 Nanos realtimeNow() { return read(CLOCK_REALTIME); }
 Nanos boottimeNow() { return read(CLOCK_BOOTTIME); }
 Nanos processCpu() { return read(CLOCK_PROCESS_CPUTIME_ID); }
+Nanos threadCpu() { return read(CLOCK_THREAD_CPUTIME_ID); }
 
 std::string utcText(Nanos realtime, const char* format) {
   return textOf(realtime, format, ::gmtime_r);

@@ -17,6 +17,7 @@ inline constexpr Nanos kOneSecond = std::chrono::seconds(1);
 [[nodiscard]] Nanos realtimeNow();     // CLOCK_REALTIME, for naming and clock pairs only
 [[nodiscard]] Nanos boottimeNow();     // CLOCK_BOOTTIME: differs from now() by time suspended
 [[nodiscard]] Nanos processCpu();      // CPU time of this process so far
+[[nodiscard]] Nanos threadCpu();       // of the calling thread
 [[nodiscard]] Nanos cpuOf(pid_t pid);  // of another; negative: there is none
 
 // As strftime has it, in UTC and in the host's time zone; the text is shorter than 32 bytes.

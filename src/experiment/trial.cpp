@@ -21,12 +21,6 @@ namespace {
 
 constexpr double kOtherPace = 0.15;  // beyond it no model fits the run, either (model/gains.cpp)
 
-std::vector<double> logarithms(std::span<const double> seconds) {
-  std::vector<double> logs;
-  for (const double s : seconds) logs.push_back(std::log(s));
-  return logs;
-}
-
 }  // namespace
 
 std::string whyTooLong(const Analysis& analysis) {
@@ -103,9 +97,7 @@ std::string otherHost(const RunInfo& recorded, const RunInfo& here) {
   };
   // By name: how many are seen, and in which order, may differ from run to run.
   const auto gpus = [](const RunInfo& run, std::string none) {
-    std::string names;
-    for (const std::string& gpu : std::set(run.host.gpus.begin(), run.host.gpus.end()))
-      names += (names.empty() ? "" : ", ") + gpu;
+    const std::string names = joined(std::set(run.host.gpus.begin(), run.host.gpus.end()), ", ");
     return names.empty() ? none : names;
   };
   std::string why = differ("the CPU", recorded.host.cpuModel, here.host.cpuModel);

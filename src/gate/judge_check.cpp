@@ -7,29 +7,21 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "gate/rank_test.h"
+#include "gate/statistics.h"
 #include "gate/verdict.h"
 #include "gate/wording.h"
 
 namespace stallprof {
 namespace {
 
-bool allPositive(std::span<const double> values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](double v) { return std::isfinite(v) && v > 0; });
-}
-
 // Head against base on the metric's scale, in shifts: worse is above zero. Null where a factor is
 // asked of what is not above zero.
 Maybe<double> sizeOf(std::span<const double> base, std::span<const double> head,
                      const Scale& scale) {
   if (base.empty() || head.empty()) return {};
-  if (!scale.points && (!allPositive(base) || !allPositive(head))) return {};
-  const auto centre = [&](std::span<const double> values) {
-    std::vector<double> out;
-    for (const double v : values) out.push_back(scale.points ? v : std::log(v));
-    return mean(out);
-  };
-  return (scale.higherIsWorse ? 1 : -1) * (centre(head) - centre(base));
+  const auto b = onScale(base, scale), h = onScale(head, scale);
+  if (!b || !h) return {};
+  return mean(*h) - mean(*b);
 }
 
 void judgeBudget(CheckResult& r) {

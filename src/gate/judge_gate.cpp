@@ -193,12 +193,6 @@ Status judgeChecks(GateResult& result, const Policy& policy, std::span<const Gat
   return Done{};
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : "; ") + part;
-  return out;
-}
-
 void conclude(GateResult& result, const Policy& policy) {
   std::vector<std::string> failures, unsure, gains;
   bool compared = false;  // what no base was there for is a matter of missingBaselineWarns
@@ -216,15 +210,15 @@ void conclude(GateResult& result, const Policy& policy) {
   result.unsure = policy.onInconclusive == OnInconclusive::kPass ? Level::kInfo : Level::kWarn;
   if (!failures.empty()) {
     result.outcome = Outcome::kRegressed;
-    result.headline = joined(failures);
+    result.headline = joined(failures, "; ");
   } else if (!unsure.empty()) {
     if (policy.onInconclusive == OnInconclusive::kFail && compared) {
       result.outcome = Outcome::kInconclusive;
       result.unsure = Level::kError;
     }
-    result.headline = joined(unsure);
+    result.headline = joined(unsure, "; ");
   } else {
-    result.headline = gains.empty() ? "no regression" : joined(gains);
+    result.headline = gains.empty() ? "no regression" : joined(gains, "; ");
   }
 }
 

@@ -33,12 +33,6 @@ const Words kFinding = {"id", "new"};
 const Words kWaiver = {"metric", "reason", "expires"};
 const Words kMatch = {"cpu_model", "cores", "gpus", "framework"};
 
-std::string listed(const Words& words) {
-  std::string out;
-  for (const std::string_view word : words) out += (out.empty() ? "" : ", ") + std::string(word);
-  return out;
-}
-
 // Whether a line is a header of a table that a policy has.
 bool isPolicyHeader(std::string_view row) {
   constexpr std::string_view kKnown[] = {"[baseline]", "[sampling]",  "[stats]",
@@ -82,7 +76,7 @@ class PolicyReader : TomlFile {
     const std::string text = node.text();
     const auto found = std::find(words.begin(), words.end(), text);
     if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-    fail(node, std::string(key) + " is one of " + listed(words) + didYouMean(text, words));
+    fail(node, std::string(key) + " is one of " + joined(words, ", ") + didYouMean(text, words));
     return 0;
   }
 
@@ -223,7 +217,7 @@ class PolicyReader : TomlFile {
 
   void readMatch(const TomlValue& node) {
     const auto* list = node.as<TomlValue::List>();
-    if (list == nullptr) return fail(node, "match takes a list of " + listed(kMatch));
+    if (list == nullptr) return fail(node, "match takes a list of " + joined(kMatch, ", "));
     policy_.match.clear();
     for (const TomlValue& one : *list)
       policy_.match.emplace_back(kMatch[choice(one, "match", kMatch)]);

@@ -22,15 +22,6 @@ double upperTail(double t, double freedom) {
   return t >= 0 ? std::max(0.0, 0.5 - half) : 0.5 + half;
 }
 
-Maybe<std::vector<double>> scaled(std::span<const double> values, const Scale& scale) {
-  std::vector<double> out;
-  for (const double v : values) {
-    if (!std::isfinite(v) || (!scale.points && v <= 0)) return {};
-    out.push_back((scale.higherIsWorse ? 1 : -1) * (scale.points ? v : std::log(v)));
-  }
-  return out;
-}
-
 // No spread at all: what differs, differs.
 Shift certain(double size, double floor) {
   Shift shift{size, size, size, 0.5, 0.5, floor, 0};
@@ -64,6 +55,15 @@ Shift ordered(const RankTest& test, double alpha, double floor, double base, dou
 
 }  // namespace
 
+Maybe<std::vector<double>> onScale(std::span<const double> values, const Scale& scale) {
+  std::vector<double> out;
+  for (const double v : values) {
+    if (!std::isfinite(v) || (!scale.points && v <= 0)) return {};
+    out.push_back((scale.higherIsWorse ? 1 : -1) * (scale.points ? v : std::log(v)));
+  }
+  return out;
+}
+
 double Scale::shiftOf(double change) const { return points ? change : std::log1p(change); }
 
 double Scale::shownOf(double shift) const {
@@ -74,7 +74,7 @@ double Scale::shownOf(double shift) const {
 Maybe<Shift> measureShift(std::span<const double> base, std::span<const double> head,
                           const Scale& scale, double alpha, double floor) {
   if (base.size() < 2 || head.size() < 2) return {};
-  const auto b = scaled(base, scale), h = scaled(head, scale);
+  const auto b = onScale(base, scale), h = onScale(head, scale);
   if (!b || !h) return {};
   const auto nb = static_cast<double>(b->size()), nh = static_cast<double>(h->size());
   const double sb = std::pow(sampleDeviation(*b), 2), sh = std::pow(sampleDeviation(*h), 2);

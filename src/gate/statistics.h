@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "analysis/facts/analysis.h"
 #include "gate/metrics.h"
@@ -21,6 +22,11 @@ struct Scale {
   // Of what it shows, for changeText.
   [[nodiscard]] const char* unit() const { return points ? "points" : "%"; }
 };
+
+// Runs of one side, such that differences are shifts; null where a factor is asked of what is not
+// above zero, or a number is none.
+[[nodiscard]] Maybe<std::vector<double>> onScale(std::span<const double> values,
+                                                 const Scale& scale);
 
 // How far the head is from the base, in shifts: 0 is none, above is worse. By the order of the runs
 // (gate/rank_test.h), so that one slow run hides nothing; by Welch's comparison of means where

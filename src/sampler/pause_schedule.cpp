@@ -9,10 +9,6 @@
 namespace stallprof {
 namespace {
 
-Nanos times(Nanos t, double factor) {
-  return Nanos(static_cast<Nanos::rep>(static_cast<double>(t.count()) * factor));
-}
-
 // A window is its shortest length times 1 to 2, or 1 to 2.5 where no step is known: 200 to 500 ms.
 constexpr double kSpread = 1, kSpreadBlind = 1.5;
 
@@ -29,11 +25,6 @@ double PauseSchedule::shareAsked() {
   return *end == '\0' && percent >= 0 ? percent / 100 : kShare;
 }
 
-double PauseSchedule::random() {
-  random_ += kSplitmix64Step;
-  return static_cast<double>(splitmix64(random_) >> 11) * 0x1p-53;
-}
-
 Nanos PauseSchedule::window() const {
   if (pace_.step <= Nanos{}) return kBlind;
   const Nanos steps = pace_.step * (kSteps + 2 * pace_.workers);
@@ -43,7 +34,7 @@ Nanos PauseSchedule::window() const {
 // So long that pauses are `share_` of the time, give or take half.
 Nanos PauseSchedule::active() {
   const double mean = 1 + (pace_.step > Nanos{} ? kSpread : kSpreadBlind) / 2;
-  return times(window(), mean * (1 / share_ - 1) * (0.5 + random()));
+  return scaled(window(), mean * (1 / share_ - 1) * (0.5 + nextRandom(random_)));
 }
 
 void PauseSchedule::update(Nanos now, const StepPace& pace) {
@@ -55,7 +46,8 @@ void PauseSchedule::update(Nanos now, const StepPace& pace) {
 void PauseSchedule::turn(Nanos now) {
   paused_ = !paused_;
   if (paused_)
-    due_ = now + times(window(), 1 + random() * (pace_.step > Nanos{} ? kSpread : kSpreadBlind));
+    due_ = now + scaled(window(),
+                        1 + nextRandom(random_) * (pace_.step > Nanos{} ? kSpread : kSpreadBlind));
   else
     due_ = window() > Nanos{} ? now + active() : Nanos::max();
 }

@@ -49,7 +49,6 @@ class PauseSchedule {
  private:
   [[nodiscard]] Nanos window() const;  // the shortest of its windows; 0: steps are too long
   [[nodiscard]] Nanos active();
-  [[nodiscard]] double random();  // [0, 1)
 
   double share_;
   std::uint64_t random_;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/largest.h"
 #include "recording/activity/activity_spans.h"
 #include "recording/activity/activity_work.h"
 #include "trace/kineto.h"
@@ -69,8 +70,7 @@ class Replay {
       end_ = std::max(end_, slice.at + slice.duration);
       if (slice.kind != Kind::kWork) ++by[slice.pid];
     }
-    const auto maximum = std::max_element(
-        by.begin(), by.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto maximum = largestIn(by);
     trainer_ = process(maximum == by.end() ? 1 : maximum->first);
   }
 

@@ -5,17 +5,12 @@
 #include <vector>
 
 #include "advise/explain.h"
+#include "base/text.h"
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
 
 namespace stallprof {
 namespace {
-
-std::string joined(const std::vector<std::string>& words, const std::string& between = " ") {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : between) + word;
-  return line;
-}
 
 std::vector<std::string> verbNames() {
   std::vector<std::string> names;
@@ -63,7 +58,7 @@ BashParts bashParts() {
       const auto& spellings = argument.names;
       if (!argument.option) {
         if (const auto words = wordsFor(argument); !words.empty())
-          parts.places += "    " + name + ") words='" + joined(words) + "' ;;\n";
+          parts.places += "    " + name + ") words='" + joined(words, " ") + "' ;;\n";
         continue;
       }
       options.insert(options.end(), spellings.begin(), spellings.end());
@@ -72,9 +67,9 @@ BashParts bashParts() {
         parts.runValues += (parts.runValues.empty() ? "" : " | ") + joined(spellings, " | ");
       if (!argument.choices.empty())
         parts.values += "    " + name + ":" + joined(spellings, " | " + name + ":") + ") words='" +
-                        joined(argument.choices) + "' ;;\n";
+                        joined(argument.choices, " ") + "' ;;\n";
     }
-    parts.options += "    " + name + ") words='" + joined(options) + "' ;;\n";
+    parts.options += "    " + name + ") words='" + joined(options, " ") + "' ;;\n";
   }
   return parts;
 }
@@ -83,18 +78,18 @@ std::string zshSpec(const Argument& argument) {
   if (!argument.option) {
     const auto words = wordsFor(argument);
     return "'" + std::string(argument.repeats ? "*" : "") + ":" + argument.names[0] + ":" +
-           (words.empty() ? "_files" : "(" + joined(words) + ")") + "'";
+           (words.empty() ? "_files" : "(" + joined(words, " ") + ")") + "'";
   }
   const auto& names = argument.names;
   std::string value;
   if (argument.takesValue)
     value = ":value:" + (argument.choices.empty() ? (argument.number ? "" : "_files")
-                                                  : "(" + joined(argument.choices) + ")");
+                                                  : "(" + joined(argument.choices, " ") + ")");
   const std::string rest = "'[" + brief(argument.help) + "]" + value + "'";
   const std::string mark = argument.takesValue ? "=" : "";
   const std::string repeats = argument.repeats ? "'*'" : "";
   if (names.size() == 1) return repeats + names[0] + mark + rest;
-  const std::string excludes = argument.repeats ? "'*'" : "'(" + joined(names) + ")'";
+  const std::string excludes = argument.repeats ? "'*'" : "'(" + joined(names, " ") + ")'";
   return excludes + "{" + names[0] + (mark.empty() ? "" : "+") + "," + names[1] + mark + "}" + rest;
 }
 
@@ -102,12 +97,12 @@ std::string fishLine(const std::string& verb, const Argument& argument) {
   std::string line = "complete -c stallprof -n '__fish_seen_subcommand_from " + verb + "'";
   if (!argument.option) {
     const auto words = wordsFor(argument);
-    return words.empty() ? "" : line + " -f -a '" + joined(words) + "'\n";
+    return words.empty() ? "" : line + " -f -a '" + joined(words, " ") + "'\n";
   }
   for (const std::string& name : argument.names)
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   if (argument.takesValue)
-    line += argument.choices.empty() ? " -r" : " -x -a '" + joined(argument.choices) + "'";
+    line += argument.choices.empty() ? " -r" : " -x -a '" + joined(argument.choices, " ") + "'";
   return line + " -d '" + brief(argument.help) + "'\n";
 }
 
@@ -122,7 +117,7 @@ std::string bashCompletion() {
          "  COMPREPLY=()\n"
          "  if ((COMP_CWORD == 1)); then\n"
          "    COMPREPLY=($(compgen -W '" +
-         joined(verbNames()) +
+         joined(verbNames(), " ") +
          " --help --version' -- \"$cur\"))\n"
          "    return\n"
          "  fi\n"

@@ -5,6 +5,7 @@
 
 #include "analysis/facts/source_lines.h"
 #include "base/add_members.h"
+#include "base/largest.h"
 
 namespace stallprof {
 namespace {
@@ -46,8 +47,7 @@ int loaderIndex(const Trace& trace, const TrainerTimeline& timeline) {
   for (const EpochSpan& epoch : timeline.epochs)
     if (epoch.counted) uses[epoch.loader] += epoch.fetches.size();
   if (uses.empty()) return -1;
-  const auto maximum = std::max_element(uses.begin(), uses.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto maximum = largestIn(uses);
   return indexOf(trace, timeline, maximum->first);
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/facts/stack_samples.h"
 #include "analysis/facts/training_framework.h"
 #include "analysis/facts/usage.h"
+#include "base/largest.h"
 #include "base/stats.h"
 #include "base/units.h"
 #include "classify/frames.h"
@@ -207,8 +208,7 @@ SourceLine lineSince(const Trace& trace, const ThreadLife& thread, Nanos begin) 
     if (!at.none()) seen[at] += count;
   });
   if (seen.empty()) return {};
-  const auto maximum = std::max_element(seen.begin(), seen.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto maximum = largestIn(seen);
   const StackSeen& frame = trace.stack(maximum->first);
   SourceLine line = lineAt(trace, frame.file, frame.line);
   line.function = Untrusted(toUtf8(trace.text(frame.function)));

@@ -10,6 +10,7 @@
 #include "analysis/describe/describe.h"
 #include "analysis/facts/native_samples.h"
 #include "analysis/facts/source_lines.h"
+#include "base/largest.h"
 #include "classify/frames.h"
 #include "classify/native_class.h"
 
@@ -97,8 +98,7 @@ class Places {
       all += use.samples;
       sums[key.second] += use.samples;
     }
-    const auto best = std::max_element(
-        sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto best = largestIn(sums);
     if (all < kMinNativeSamples || best->second < kMinNativeShare * all) return {};
     return leafOf(best->first, best->second / all);
   }

@@ -6,6 +6,7 @@
 #include "analysis/describe/resources.h"
 #include "analysis/device/device_use.h"
 #include "analysis/facts/usage.h"
+#include "base/largest.h"
 #include "base/stats.h"
 
 namespace stallprof {
@@ -43,8 +44,7 @@ void measureTrainer(const Trace& trace, const TrainerFacts& trainer, NumaUse& us
     onNode[node] += cpu;
     all += cpu;
   });
-  const auto largest = std::max_element(onNode.begin(), onNode.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto largest = largestIn(onNode);
   if (largest == onNode.end()) return;
   use.trainerNode = largest->first;
   use.trainerNodeRatio = largest->second / all;

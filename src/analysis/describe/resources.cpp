@@ -11,6 +11,7 @@
 #include "analysis/facts/ended_children.h"
 #include "analysis/facts/observed.h"
 #include "analysis/facts/usage.h"
+#include "base/largest.h"
 #include "classify/waits.h"
 #include "event/file_systems.h"
 
@@ -247,8 +248,7 @@ void measureFiles(const Trace& trace, const Keep& makers, const Interval& within
     onward += row->data.onward;
     scattered += row->data.scattered;
   }
-  const auto maximum = std::max_element(types.begin(), types.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto maximum = largestIn(types);
   if (maximum != types.end()) run.storageType = escapeTerminal(trace.text(maximum->first), 32);
   if (onward + scattered >= RunFacts::kFewReadPairs)
     run.scatteredReadRatio = scattered / (onward + scattered);

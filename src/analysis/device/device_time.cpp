@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analysis/facts/device_facts.h"
+#include "base/largest.h"
 
 namespace stallprof {
 namespace {
@@ -19,8 +20,7 @@ ProcessId busiestProcess(const Trace& trace) {
   for (const auto& row : trace.deviceSpans) busy[row.data.process] += row.data.busy;
   for (const auto& row : trace.devices) busy.try_emplace(row.data.process);
   busy.erase(ProcessId{});
-  const auto maximum = std::max_element(busy.begin(), busy.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto maximum = largestIn(busy);
   return maximum == busy.end() ? ProcessId{} : maximum->first;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/device/device_time.h"
+#include "base/largest.h"
 #include "base/stats.h"
 #include "base/text.h"
 
@@ -38,8 +39,7 @@ ProcessId busiestTrainer(const Trace& trace, const Roles& roles) {
     if (isKernel(row.data.kind) && roles.of(row.data.process) != Role::kWorker)
       ++kernels[row.data.process];
   kernels.erase(ProcessId{});
-  const auto maximum = std::max_element(kernels.begin(), kernels.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto maximum = largestIn(kernels);
   return maximum == kernels.end() ? ProcessId{} : maximum->first;
 }
 
@@ -49,8 +49,7 @@ ThreadId launchingThread(const Trace& trace, ProcessId process) {
     if (row.data.kind == DeviceCallKind::kLaunch && !row.data.thread.none() &&
         trace.thread(row.data.thread).process == process)
       launches[row.data.thread] += row.data.count;
-  const auto maximum = std::max_element(launches.begin(), launches.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
+  const auto maximum = largestIn(launches);
   return maximum == launches.end() ? ThreadId{} : maximum->first;
 }
 

@@ -12,10 +12,6 @@ int sureness(const StepRange& step) {
   return step.source == SpanSource::kMark ? 2 : static_cast<int>(step.mapped);
 }
 
-bool isData(Phase phase) {
-  return phase == Phase::kExtract || phase == Phase::kTransform || phase == Phase::kLoad;
-}
-
 // The first batch that a loader delivered in it, where the hook knows one.
 void nameFetch(const TrainerTimeline& timeline, StepSpan& step) {
   auto fetch = std::lower_bound(timeline.fetches.begin(), timeline.fetches.end(), step.begin,
@@ -81,7 +77,7 @@ std::vector<StepSpan> stepsOfPhases(const TrainerTimeline& timeline) {
     if (span->data.phase == Phase::kCompute) {
       computed = std::max(computed, span->end());
       hasCompute = inStep;
-    } else if (isData(span->data.phase) && span->at >= computed && (hasCompute || !inStep)) {
+    } else if (isOfData(span->data.phase) && span->at >= computed && (hasCompute || !inStep)) {
       if (inStep) steps.push_back({{begin, span->at}});
       begin = span->at;
       inStep = true;

@@ -100,9 +100,7 @@ Result<std::string> allocatorVariable(std::string_view name,
   const std::vector<std::string> searched = folders(root);
   for (const std::string& folder : searched)
     if (auto library = libraryIn(folder, name)) return preloading(*library, environment);
-  std::string places;
-  for (const std::string& folder : searched) places += (places.empty() ? "" : ", ") + folder;
-  return unusable("finds no lib" + std::string(name) + " in " + places +
+  return unusable("finds no lib" + std::string(name) + " in " + joined(searched, ", ") +
                   ": install it, or give the library's path");
 }
 

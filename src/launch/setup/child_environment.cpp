@@ -180,10 +180,11 @@ Result<std::string> findAgent() {
   return file;
 }
 
-Status checkAgent(const std::string& file, const std::string& program) {
+Status checkAgent(const std::string& file) {
+  constexpr const char* kProgram = "/proc/self/exe";
   const std::string directory = std::filesystem::path(file).parent_path().string();
-  if (const Status safe = ownedSafely(directory, program); !safe.ok()) return safe;
-  return ownedSafely(file, program);
+  if (const Status safe = ownedSafely(directory, kProgram); !safe.ok()) return safe;
+  return ownedSafely(file, kProgram);
 }
 
 std::string foreignInjection(const std::vector<std::string>& environment,

@@ -61,8 +61,7 @@ void restoreEnvironment();
 
 // Where the agent is, by the same rules: ../lib/stallprof/libstallprof_agent.so.
 [[nodiscard]] Result<std::string> findAgent();
-[[nodiscard]] Status checkAgent(const std::string& file,
-                                const std::string& program = "/proc/self/exe");
+[[nodiscard]] Status checkAgent(const std::string& file);
 // The injection variables that the user has given to another tool, as words for a person: "" none,
 // else "CUDA_INJECTION64_PATH is another tool's (/opt/nsight/libToolsInjection64.so)". Empty and
 // "none" count as unset, and so does an agent of an earlier run of ours.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "present/html/html_sections.h"
 #include "present/words/wording.h"
@@ -88,8 +89,7 @@ void legend(Html& html, const Breakdown& b) {
 
 // In words what the bars show.
 void blameLine(Html& html, const Breakdown& b) {
-  std::string line;
-  for (const std::string& part : blameParts(b)) line += (line.empty() ? "" : ", ") + part;
+  std::string line = joined(blameParts(b), ", ");
   if (line.empty() && b.hiddenWaitRatio.value_or(0) >= 0.005)
     line = percentText(*b.hiddenWaitRatio) + " waiting for data, hidden behind device work";
   if (!line.empty()) html.add("p", {{"class", "quiet"}}, line + ".");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "present/timeline/perfetto_proto.h"
 
 namespace stallprof {
@@ -101,10 +102,7 @@ class PerfettoSink final : public TraceSink {
     slice.args.push_back({"slices", static_cast<std::int64_t>(summary.slices)});
     slice.args.push_back({"merged", static_cast<std::int64_t>(summary.merged)});
     slice.args.push_back({"cut", static_cast<std::int64_t>(summary.cut)});
-    std::string detail;
-    for (const std::string& interval : summary.detail)
-      detail += (detail.empty() ? "" : "; ") + interval;
-    slice.args.push_back({"in full", detail});
+    slice.args.push_back({"in full", joined(summary.detail, "; ")});
     using namespace perfetto;
     Message data, event;
     describe(slice, data, event);

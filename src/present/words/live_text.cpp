@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "present/words/wording.h"
 
@@ -12,12 +13,6 @@ namespace {
 // A recording is flushed each second; longer silence is worth a word.
 constexpr Nanos kSilence = std::chrono::seconds(3);
 constexpr int kBarWidth = 30;
-
-std::string joined(const std::vector<std::string>& parts, const std::string& between) {
-  std::string line;
-  for (const std::string& part : parts) line += (line.empty() ? "" : between) + part;
-  return line;
-}
 
 std::vector<std::string> paceParts(const Analysis& a, const LiveView& view) {
   std::vector<std::string> parts;

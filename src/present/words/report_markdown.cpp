@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "present/words/tuning_text.h"
 #include "present/words/wording.h"
@@ -187,9 +188,7 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
   const std::string scope = ", " + escapeMarkdown(scopeText(lineText(a.breakdown.loop)));
   sharesTable(out, ("phase" + (a.breakdown.scope == "run" ? scope : "")).c_str(),
               phaseShares(a.breakdown));
-  std::string blame;
-  for (const std::string& part : blameParts(a.breakdown))
-    blame += (blame.empty() ? "" : ", ") + part;
+  const std::string blame = joined(blameParts(a.breakdown), ", ");
   if (!blame.empty()) out += "\n" + escapeMarkdown(blame) + "\n";
   if (!a.breakdown.phase) out += std::string("\n") + kNotMeasuredText + "\n";
 

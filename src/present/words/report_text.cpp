@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "present/words/page.h"
 #include "present/words/page_findings.h"
@@ -253,12 +254,7 @@ void foot(Page& page, const Analysis& a, const PresentOptions& options, const De
   trainers(page, a, detail);
   epochs(page, a, detail);
   ceilings(page, a, detail);
-  if (a.tuned) {
-    std::string text;
-    for (const std::string& line : tuningSummary(*a.tuned))
-      text += (text.empty() ? "" : " | ") + line;
-    page.field("TUNED", kLabel, text);
-  }
+  if (a.tuned) page.field("TUNED", kLabel, joined(tuningSummary(*a.tuned), " | "));
   if (a.cost) page.field("COST", kLabel, costText(*a.cost));
   page.blank();
   page.flow("NOT A PROBLEM", 15, a.notAProblem, " | ");

@@ -2,7 +2,6 @@
 #include "sampler/nvml/nvml_watch.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 namespace stallprof {
@@ -36,12 +35,6 @@ NvmlWatch::NvmlWatch(std::vector<std::string> libraries, std::function<Nanos()> 
     : libraries_(std::move(libraries)), cpu_(std::move(cpu)) {
   reportedStates_[kNvml].source = kSourceNames[kNvml];
   reportedStates_[kGpm].source = kSourceNames[kGpm];
-}
-
-Nanos NvmlWatch::threadCpu() {
-  timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
 }
 
 Nanos NvmlWatch::step(Nanos now, NvmlFindings& out) {

@@ -49,8 +49,6 @@ class NvmlWatch {
   // Does what is due, opening the library first; gives the time of the next step.
   Nanos step(Nanos now, NvmlFindings& out);
 
-  [[nodiscard]] static Nanos threadCpu();
-
  private:
   struct Watched {
     NvmlSeen seen;

@@ -7,22 +7,16 @@
 
 namespace stallprof {
 
-double DrawnPeriod::random() {
-  random_ += kSplitmix64Step;
-  return static_cast<double>(splitmix64(random_) >> 11) * 0x1p-53;
-}
-
 Nanos DrawnPeriod::draw(Nanos now) {
-  const double share = kShortest + (1 - kShortest) * random();
-  before_ = std::exchange(
-      current_, Nanos(static_cast<Nanos::rep>(static_cast<double>(asked_.count() - 1) * share)));
+  const double share = kShortest + (1 - kShortest) * nextRandom(random_);
+  before_ = std::exchange(current_, scaled(asked_ - Nanos(1), share));
   since_ = now;
   return current_;
 }
 
 bool DrawnPeriod::keeps(Nanos period, Nanos at) {
   const Nanos own = period != asked_ ? period : at < since_ ? before_ : current_;
-  return own >= asked_ || random() * seconds(asked_) < seconds(own);
+  return own >= asked_ || nextRandom(random_) * seconds(asked_) < seconds(own);
 }
 
 }  // namespace stallprof

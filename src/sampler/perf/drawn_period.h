@@ -27,8 +27,6 @@ class DrawnPeriod {
   [[nodiscard]] bool keeps(Nanos period, Nanos at);
 
  private:
-  double random();
-
   Nanos asked_, current_, before_, since_{};  // before_: until then
   std::uint64_t random_ = 0;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/python/python_sampler.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -10,15 +8,6 @@
 #include "sampler/proc/proc_file.h"
 
 namespace stallprof {
-namespace {
-
-Nanos threadCpu() {
-  timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
-}
-
-}  // namespace
 
 PythonSampler::PythonSampler(std::string root, const ProcessTree& tree)
     : tree_(tree), shared_(std::move(root)) {
