@@ -26,14 +26,15 @@ static uint64_t tick; /* ns between two of the scheduler's, at which it accounts
 typedef struct {
   PyObject_HEAD unsigned int loader, number;
   char anyOrder, iterable;
-  long long last;      /* index that came out of the data queue last */
-  PyObject* owners;    /* index of a batch on its way -> worker; NULL: no workers */
-  PyObject* countFree; /* what counts the data queue; with `capacity`, its free places */
-  long long capacity;  /* of the queue; -1: not known */
-  char read;           /* the next() under way */
-  uint64_t at;         /* when it began */
-  uint64_t cpu,
-      process; /* of the thread, by its own clock or the kernel's accounts; of the process */
+  long long last;   /* index that came out of the data queue last */
+  PyObject* owners; /* index of a batch on its way -> worker; empty with no workers, not NULL */
+  PyObject*
+      countFree;      /* what counts the data queue; with `capacity`, its free places; NULL: none */
+  long long capacity; /* of the queue; -1: not known */
+  char read;          /* the next() under way */
+  uint64_t at;        /* when it began */
+  uint64_t cpu;     /* of the thread then: by its clock, or if not read by the kernel's accounts */
+  uint64_t process; /* CPU of the process then, if read */
   struct share ofThread, ofProcess; /* CPU of batches that were read, and their time or number */
   int64_t ready;
 } Epoch;
@@ -112,6 +113,9 @@ static uint64_t accountedCpu(void) {
          (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
+/* No worker does: next() itself makes the batch. */
+static int madeHere(const Epoch* self) { return !self->countFree; }
+
 static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   (void)owner;
   (void)kwargs;
@@ -121,19 +125,18 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
     Py_XDECREF(dictionary);
     return NULL;
   }
-  const int madeHere = !self->countFree;
-  self->ready = madeHere ? -1 : readyOf(self, dictionary);
+  const int here = madeHere(self);
+  self->ready = here ? -1 : readyOf(self, dictionary);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
   self->at = clockNs(CLOCK_MONOTONIC);
   self->read = self->ofThread.whole == 0 || self->at >= due;
   if (self->read) {
-    if (madeHere)
-      self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no later than the thread's */
+    if (here) self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no later than the thread's */
     self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
     /* A CPU lost by reading is lost to what used up the slice; one that waits is waiting anyway. */
-    if (madeHere) self->at = clockNs(CLOCK_MONOTONIC);
-  } else if (madeHere) {
+    if (here) self->at = clockNs(CLOCK_MONOTONIC);
+  } else if (here) {
     self->cpu = accountedCpu();
   }
   return (PyObject*)self;
@@ -157,16 +160,16 @@ struct used {
 
 /* Of the next() that ends, and whether with a batch. The order of clocks is that at its begin. */
 static struct used readUsed(Epoch* self, int isBatch) {
-  const int madeHere = !self->countFree;
-  struct used used = {madeHere ? 0 : clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
+  const int here = madeHere(self);
+  struct used used = {here ? 0 : clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
   used.cpu = clockNs(CLOCK_THREAD_CPUTIME_ID) - self->cpu;
-  if (madeHere) {
+  if (here) {
     used.process = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
     used.duration = clockNs(CLOCK_MONOTONIC) - self->at;
   }
   used.cpu = cpuWithin(used.cpu, used.duration);
-  if (isBatch) addToShare(&self->ofThread, used.cpu, madeHere ? used.duration : 1);
-  if (isBatch && madeHere) addToShare(&self->ofProcess, (uint64_t)used.process, used.duration);
+  if (isBatch) addToShare(&self->ofThread, used.cpu, here ? used.duration : 1);
+  if (isBatch && here) addToShare(&self->ofProcess, (uint64_t)used.process, used.duration);
   const uint64_t end = self->at + used.duration;
   due = end + kPeriodNs + (end & kPeriodSpread);
   return used;
@@ -174,8 +177,8 @@ static struct used readUsed(Epoch* self, int isBatch) {
 
 static struct used estimateUsed(const Epoch* self) {
   struct used used = {clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
-  used.cpu = partOf(&self->ofThread, self->countFree ? 1 : used.duration);
-  if (!self->countFree) {
+  used.cpu = partOf(&self->ofThread, madeHere(self) ? used.duration : 1);
+  if (madeHere(self)) {
     /* What the thread's account shows is right but for a tick. */
     const uint64_t accounted = accountedCpu() - self->cpu;
     if (used.cpu > accounted + tick) used.cpu = accounted + tick;
@@ -194,7 +197,7 @@ static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   long long batch = -1, worker = -1;
   int64_t bytes = -1;
-  if (succeeded && !self->countFree) {
+  if (succeeded && madeHere(self)) {
     batch = integer(dictionary, kYielded) - 1;
     if (self->read) bytes = batchBytes(result);
   } else if (succeeded) {

@@ -68,10 +68,9 @@ Nanos betweenEpochs(const Step& step, Nanos usual) {
 // Time that steps had no core while they made their batches themselves, by the steps' numbers: it
 // is of the batches' demand, not of the rest's.
 using QueuedInFetch = std::unordered_map<std::uint32_t, Nanos>;
-QueuedInFetch queuedInFetch(const TrainerFacts& t, bool inProcess) {
+QueuedInFetch queuedInFetch(const TrainerFacts& t) {
   QueuedInFetch queued;
-  for (const BatchWork& work : t.works)
-    if (inProcess) queued[work.step] += std::max(Nanos{}, work.queued);
+  for (const BatchWork& work : t.works) queued[work.step] += std::max(Nanos{}, work.queued);
   return queued;
 }
 
@@ -220,12 +219,13 @@ Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
   addZipped(t, w);
   const double inStep = madeInStep(t, w.inProcess);
   Nanos between = betweenJoined(t.joined, usual);
-  QueuedInFetch queued = queuedInFetch(t, w.inProcess);
+  QueuedInFetch queued = w.inProcess ? queuedInFetch(t) : QueuedInFetch{};
   for (std::size_t i = t.warmup; i < t.steps.size(); ++i) {
     const Nanos here = betweenEpochs(t.steps[i], usual);
     between += here;
     if (!t.joined.drawn(t.steps[i].number)) continue;
-    w.steps.push_back(demandOf(t.steps[i], here, queued[t.steps[i].number], w.inProcess));
+    const Nanos inFetch = w.inProcess ? queued[t.steps[i].number] : Nanos{};
+    w.steps.push_back(demandOf(t.steps[i], here, inFetch, w.inProcess));
     w.steps.back().own += inStep;
     w.steps.back().first = started && t.steps[i].batch == 0;
     // Periodic work is taken to keep as many cores busy as the rest: it is in the process's CPU.

@@ -133,7 +133,7 @@ class ReadFetches(Case):
     """Reading a CPU clock on full CPUs loses the CPU there: with no workers it is read once in some 100 ms, the CPU
     of other fetches is estimated. Those that were read know their size."""
 
-    def fetches(self, item, count=160):
+    def fetches(self, item):
         run = script('''
             import hashlib, time, torch
             from concurrent.futures import ThreadPoolExecutor
@@ -141,13 +141,13 @@ class ReadFetches(Case):
             pool, blob, long = ThreadPoolExecutor(1), bytes(200000), bytes(4 << 20)
             def used(): return time.thread_time_ns() - begin
             class Data(Dataset):
-                def __len__(self): return %d
+                def __len__(self): return 160
                 def __getitem__(self, i): return %s
             begin = time.thread_time_ns()
             for batch in DataLoader(Data()): pass
-            print(used())''' % (count, item))
+            print(used())''' % item)
         fetches = [f for f in run.fetch if not f.end]
-        self.assertEqual(len(fetches), count)
+        self.assertEqual(len(fetches), 160)
         return fetches, int(run.out)
 
     def test_clocks_are_read_once_in_a_while(self):
@@ -176,6 +176,8 @@ class ReadFetches(Case):
         fetches, _ = self.fetches('pool.submit(hashlib.sha256, blob).result().digest()[0]')
         self.assertTrue(all(f.process_cpu >= f.cpu for f in fetches))
         # The process's clock lags behind a thread that runs: of single fetches that work may be missing.
+        helped = [f for f in fetches if f.process_cpu > f.cpu + 20000]
+        self.assertGreater(len(helped), 0.9 * len(fetches))
         self.assertGreater(sum(f.process_cpu - f.cpu for f in fetches), 160 * 20000)
 
 
