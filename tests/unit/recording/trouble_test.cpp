@@ -413,6 +413,7 @@ TEST_CASE("an end that is on disk is not written again where what follows it has
   FailingStorage storage;
   auto writer = writerOn(directory / "a", storage);
   writer->emit(secs(1), CommandEnd{4, -1, 0});
+  writer->flush();
   storage.failNext(FailingStorage::kReserve, ENOSPC, 1000);
   emitCalls(*writer, secs(2), 10);
   writer->close();
