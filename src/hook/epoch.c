@@ -16,12 +16,22 @@
  * Reading a CPU clock makes the kernel count the time slice, and take the CPU where that has ended.
  * On full CPUs a thread that reads at each batch loses its CPU there and nowhere else: a loader
  * that is half of the step would seem a tenth or nine tenths of it. So clocks and the batch's size
- * are read for an epoch's first batch, and then for one that is asked for this long after the last
- * reading of any. The period varies, or it could beat with the data's own. The CPU of the others is
- * estimated: by the share of its time, or with workers by the time, that those took. */
+ * are read for an epoch's first two batches, and then for one that is asked for this long after the
+ * last reading of any. The period varies, or it could beat with the data's own. With no workers the
+ * CPU of others is all of their time where the thread was not switched out; where it lost its CPU
+ * but waited for nothing it is what such batches take; else, within a tick of what the kernel's
+ * account shows, the share of their time that those read used. Of that a batch that takes longer
+ * than the period says nothing. */
 enum { kPeriodNs = 100000000, kPeriodSpread = 0x3ffffff /* mask: 67 ms */ };
+enum { kEnough = 8 }; /* batches that waited, for a share of their time; until then the account */
 static uint64_t due;  /* a batch that is asked for later is read */
 static uint64_t tick; /* ns between two of the scheduler's, at which it accounts a running thread */
+
+/* What the kernel shows of this thread without counting its slice. */
+struct account {
+  uint64_t cpu;       /* at most a tick late where the thread has run since */
+  long waits, losses; /* switches: it gave its CPU away, it lost it */
+};
 
 typedef struct {
   PyObject_HEAD unsigned int loader, number;
@@ -33,9 +43,11 @@ typedef struct {
   long long capacity; /* of the queue; -1: not known */
   char read;          /* the next() under way */
   uint64_t at;        /* when it began */
-  uint64_t cpu;     /* of the thread then: by its clock, or if not read by the kernel's accounts */
-  uint64_t process; /* CPU of the process then, if read */
-  struct share ofThread, ofProcess; /* CPU of batches that were read, and their time or number */
+  uint64_t cpu, process;         /* of the thread and of the process then, if read */
+  struct account account;        /* then, with no workers */
+  int64_t readings;              /* so far, of batches */
+  struct share ofThread, ofPool; /* CPU of batches that were read, and their time or number */
+  struct share running;          /* time of batches without a switch, and their number */
   int64_t ready;
 } Epoch;
 
@@ -104,13 +116,12 @@ static int64_t readyOf(Epoch* self, PyObject* dictionary) {
 
 /* ---- next() ----------------------------------------------------------------------------- */
 
-/* CPU of this thread, at most a tick late where it has run since. Not a clock's reading: the slice
-   is not counted. */
-static uint64_t accountedCpu(void) {
+static struct account accountNow(void) {
   struct rusage usage = {.ru_majflt = 0};
   getrusage(RUSAGE_THREAD, &usage);
-  return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
-         (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+  return (struct account){(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+                              (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u,
+                          usage.ru_nvcsw, usage.ru_nivcsw};
 }
 
 /* No worker does: next() itself makes the batch. */
@@ -130,15 +141,14 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
   self->at = clockNs(CLOCK_MONOTONIC);
-  self->read = self->ofThread.whole == 0 || self->at >= due;
+  self->read = self->readings < 2 || self->at >= due;
   if (self->read) {
     if (here) self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no later than the thread's */
     self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
     /* A CPU lost by reading is lost to what used up the slice; one that waits is waiting anyway. */
     if (here) self->at = clockNs(CLOCK_MONOTONIC);
-  } else if (here) {
-    self->cpu = accountedCpu();
   }
+  if (here) self->account = accountNow();
   return (PyObject*)self;
 }
 
@@ -161,6 +171,7 @@ struct used {
 /* Of the next() that ends, and whether with a batch. The order of clocks is that at its begin. */
 static struct used readUsed(Epoch* self, int isBatch) {
   const int here = madeHere(self);
+  const int waited = here && accountNow().waits != self->account.waits;
   struct used used = {here ? 0 : clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
   used.cpu = clockNs(CLOCK_THREAD_CPUTIME_ID) - self->cpu;
   if (here) {
@@ -168,25 +179,41 @@ static struct used readUsed(Epoch* self, int isBatch) {
     used.duration = clockNs(CLOCK_MONOTONIC) - self->at;
   }
   used.cpu = cpuWithin(used.cpu, used.duration);
-  if (isBatch) addToShare(&self->ofThread, used.cpu, here ? used.duration : 1);
-  if (isBatch && here) addToShare(&self->ofProcess, (uint64_t)used.process, used.duration);
+  if (isBatch && !here) addToShare(&self->ofThread, used.cpu, 1);
+  if (isBatch && here && used.duration < kPeriodNs) {
+    const uint64_t pool = used.process > (int64_t)used.cpu ? (uint64_t)used.process - used.cpu : 0;
+    if (waited) addToShare(&self->ofThread, used.cpu, used.duration);
+    addToShare(&self->ofPool, pool, used.duration);
+  }
+  self->readings += isBatch;
   const uint64_t end = self->at + used.duration;
   due = end + kPeriodNs + (end & kPeriodSpread);
   return used;
 }
 
-static struct used estimateUsed(const Epoch* self) {
-  struct used used = {clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
-  used.cpu = partOf(&self->ofThread, madeHere(self) ? used.duration : 1);
-  if (madeHere(self)) {
-    /* What the thread's account shows is right but for a tick. */
-    const uint64_t accounted = accountedCpu() - self->cpu;
-    if (used.cpu > accounted + tick) used.cpu = accounted + tick;
-    if (used.cpu + tick < accounted) used.cpu = accounted - tick;
-    used.process = (int64_t)(used.cpu + partOf(&self->ofProcess, used.duration) -
-                             partOf(&self->ofThread, used.duration));
+/* CPU of a next() with no workers. */
+static uint64_t estimateHere(Epoch* self, uint64_t duration) {
+  const struct account *begin = &self->account, end = accountNow();
+  const int waited = end.waits != begin->waits;
+  if (!waited && end.losses == begin->losses) {
+    addToShare(&self->running, duration, 1);
+    return duration;
   }
+  const uint64_t accounted = end.cpu - begin->cpu; /* right but for a tick */
+  uint64_t cpu = accounted;
+  if (!waited && self->running.whole > 0) cpu = partOf(&self->running, 1);
+  if (waited && self->ofThread.measured >= kEnough) cpu = partOf(&self->ofThread, duration);
+  if (cpu > accounted + tick) cpu = accounted + tick;
+  if (cpu + tick < accounted) cpu = accounted - tick;
+  return cpu;
+}
+
+static struct used estimateUsed(Epoch* self) {
+  struct used used = {clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
+  const int here = madeHere(self);
+  used.cpu = here ? estimateHere(self, used.duration) : partOf(&self->ofThread, 1);
   used.cpu = cpuWithin(used.cpu, used.duration);
+  if (here) used.process = (int64_t)(used.cpu + partOf(&self->ofPool, used.duration));
   return used;
 }
 

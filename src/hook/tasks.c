@@ -138,7 +138,7 @@ static uint64_t fetchCpu(Tasks* self) {
   }
   uint64_t cpu = cpuWithin(self->now.thread - self->begunCpu, duration);
   if (self->begunCpu) {
-    addToShare(&self->cpu, cpu, duration);
+    if (duration < kPeriodNs) addToShare(&self->cpu, cpu, duration); /* longer ones are all read */
   } else { /* longer than was foreseen: what was used since the last reading and not yet reported */
     cpu = self->now.thread - self->last.thread;
     cpu = cpuWithin(cpu > self->estimated ? cpu - self->estimated : 0, duration);
@@ -175,7 +175,7 @@ static int putDone(PyObject* object, PyObject* args, PyObject* result) {
   self->waiting = end;
   if (read) {
     self->last = self->now;
-    self->due = self->made + kPeriodNs + (self->made & kPeriodSpread);
+    if (self->cpu.whole > 0) self->due = self->made + kPeriodNs + (self->made & kPeriodSpread);
   }
   return 0;
 }
