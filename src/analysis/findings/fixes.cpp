@@ -328,7 +328,8 @@ Advice cheaperBatches(const Evidence& e) {
 
 std::string_view processesFor(const AdviceContext& c) {
   const Framework framework = frameworkOf(c);
-  return framework == Framework::kUnknown ? "a ProcessPoolExecutor" : kProcesses.of(framework);
+  const bool named = framework != Framework::kUnknown && framework != Framework::kOther;
+  return named ? kProcesses.of(framework) : "a ProcessPoolExecutor";
 }
 
 Advice loadAhead(const Evidence& e) {

@@ -11,6 +11,7 @@ Framework named(std::string_view name, bool python) {
   if (name.starts_with("torch")) return Framework::kTorch;
   if (name.starts_with("tensorflow")) return Framework::kTensorFlow;
   if (name.starts_with("jax")) return Framework::kJax;
+  if (!name.empty()) return Framework::kOther;
   return python ? Framework::kUnknown : Framework::kNone;
 }
 

@@ -14,6 +14,7 @@ enum class Framework {
   kTensorFlow,
   kJax,
   kUnknown,  // Python without one that is known; PyTorch is likely, and named with a condition
+  kOther,    // Python with one that this has no advice for: XGBoost, LightGBM
   kNone,     // no Python was seen
 };
 
@@ -34,6 +35,7 @@ struct PerFramework {
         return tensorflow;
       case Framework::kJax:
         return jax;
+      case Framework::kOther:
       case Framework::kNone:
         return none;
       default:

@@ -28,6 +28,7 @@
 #include "recording/memory/ring.h"
 #include "recording/storage.h"
 #include "recording/writer.h"
+#include "sampler/nvml/nvml_sampler.h"
 #include "sampler/proc/proc_file.h"
 
 namespace stallprof {
@@ -144,8 +145,9 @@ std::string Recorder::prepareMemory() {
   return memory_->path(plan_.manifest.recorderPid);
 }
 
-// Its path; empty: none. Nothing is said of a GPU until a process of the job uses one, or could not
-// be traced if it did.
+// Its path; empty: none. Nothing is reported of a GPU until a process of the job uses one, unless
+// it could not be traced if it did, or none can be used. A driver may still come with its first
+// user: what is reported last counts.
 std::string Recorder::prepareActivity() {
   if (!plan_.noAgent.empty()) source("gpu", Coverage::kAbsent, plan_.noAgent);
   if (!plan_.noNvtx.empty()) source("nvtx", Coverage::kAbsent, plan_.noNvtx);
@@ -156,6 +158,8 @@ std::string Recorder::prepareActivity() {
     return {};
   }
   activity_ = std::move(memory).value();
+  if (plan_.noAgent.empty() && nvmlLibraries("/").empty())
+    source("gpu", Coverage::kAbsent, "no NVIDIA driver was here when the run began");
   if (!plan_.keepActivity.empty())
     if (const Status kept = activity_->keep(plan_.keepActivity); !kept.ok())
       source("kept_activity", Coverage::kAbsent, kept.error().message);

@@ -160,6 +160,14 @@ class UnderStallprof(unittest.TestCase):
         self.assertEqual(refused.returncode, 125)
         self.assertIn("--gpu takes nothing or windows, not 'always'", refused.stderr)
 
+    def test_where_no_driver_is_a_run_that_asked_for_the_gpu_says_so(self):
+        drivers = ('/dev/nvidiactl', '/proc/driver/nvidia/version', '/dev/dxg')
+        there = any(os.path.exists(path) for path in drivers)
+        for env, missed in ({}, not there), (dict(STALLPROF_NVML_LIBRARY=NVML), False):
+            sources = reported(['sleep', '0.2'], '--gpu', **env)['coverage']['sources']
+            why = [s['why'] for s in sources if s['name'] == 'gpu']
+            self.assertEqual(why, ['no NVIDIA driver was here when the run began'] * missed)
+
     @unittest.skipUnless(os.path.exists(NVTX_JOB), 'built without the NVTX headers')
     def test_ranges_of_nvtx_are_in_the_recording(self):
         status, _, events = recorded([NVTX_JOB])

@@ -307,7 +307,11 @@ TEST_CASE("advice speaks of what the program is made of") {
                         {"load.pageable_copy", "pin_memory", "tensor.pin_memory()",
                          "prefetch_to_device", "jax.device_put", "cudaMallocHost"},
                         {"compute.underfilled", "fuse_kernels", "torch.compile", "jit_compile=True",
-                         "jax.jit", "merge small ones"}};
+                         "jax.jit", "merge small ones"},
+                        {"compute.oversubscribed", "fewer_threads", "torch.set_num_threads",
+                         "OMP_NUM_THREADS", "OMP_NUM_THREADS", "OMP_NUM_THREADS"},
+                        {"compute.cpu_bound", "more_threads", "torch.set_num_threads",
+                         "OMP_NUM_THREADS", "OMP_NUM_THREADS", "OMP_NUM_THREADS"}};
   for (const Case& c : cases) {
     INFO(c.advice);
     const auto text = [&](Maybe<std::string> framework) {
@@ -320,7 +324,8 @@ TEST_CASE("advice speaks of what the program is made of") {
     CHECK(holds(text("tensorflow 2.20.0"), c.tensorflow));
     CHECK(holds(text("jax 0.10.2"), c.jax));
     CHECK(holds(text({}), c.none));
-    for (const char* other : {"tensorflow 2.20.0", "jax 0.10.2"})
+    CHECK(holds(text("lightgbm"), c.none));
+    for (const char* other : {"tensorflow 2.20.0", "jax 0.10.2", "lightgbm", "xgboost 3.1"})
       CHECK_FALSE(holds(text(other), "torch"));
     CHECK_FALSE(holds(text({}), "torch"));
   }
