@@ -1,37 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
-#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <Python.h>
 #include <stddef.h>
 #include <structmember.h>
-#include <sys/resource.h>
 
 #include "event/kinds.h"
 #include "hook/batches.h"
 #include "hook/events.h"
-
-/* With no workers a batch's CPU is the process's, so that decoder pools count.
- *
- * Reading a CPU clock makes the kernel count the time slice, and take the CPU where that has ended.
- * On full CPUs a thread that reads at each batch loses its CPU there and nowhere else: a loader
- * that is half of the step would seem a tenth or nine tenths of it. So clocks and the batch's size
- * are read for an epoch's first two batches, and then for one that is asked for this long after the
- * last reading of any. The period varies, or it could beat with the data's own. With no workers the
- * CPU of others is all of their time where the thread was not switched out; where it lost its CPU
- * but waited for nothing it is what such batches take; else, within a tick of what the kernel's
- * account shows, the share of their time that those read used. Of that a batch that takes longer
- * than the period says nothing. */
-enum { kPeriodNs = 100000000, kPeriodSpread = 0x3ffffff /* mask: 67 ms */ };
-enum { kEnough = 8 }; /* batches that waited, for a share of their time; until then the account */
-static uint64_t due;  /* a batch that is asked for later is read */
-static uint64_t tick; /* ns between two of the scheduler's, at which it accounts a running thread */
-
-/* What the kernel shows of this thread without counting its slice. */
-struct account {
-  uint64_t cpu;       /* at most a tick late where the thread has run since */
-  long waits, losses; /* switches: it gave its CPU away, it lost it */
-};
+#include "hook/fetch_clock.h"
 
 typedef struct {
   PyObject_HEAD unsigned int loader, number;
@@ -41,13 +18,8 @@ typedef struct {
   PyObject*
       countFree;      /* what counts the data queue; with `capacity`, its free places; NULL: none */
   long long capacity; /* of the queue; -1: not known */
-  char read;          /* the next() under way */
-  uint64_t at;        /* when it began */
-  uint64_t cpu, process;         /* of the thread and of the process then, if read */
-  struct account account;        /* then, with no workers */
-  int64_t readings;              /* so far, of batches */
-  struct share ofThread, ofPool; /* CPU of batches that were read, and their time or number */
-  struct share running;          /* time of batches without a switch, and their number */
+  struct fetchCpu used; /* of the batches so far */
+  struct fetch fetch;   /* the next() under way */
   int64_t ready;
 } Epoch;
 
@@ -116,14 +88,6 @@ static int64_t readyOf(Epoch* self, PyObject* dictionary) {
 
 /* ---- next() ----------------------------------------------------------------------------- */
 
-static struct account accountNow(void) {
-  struct rusage usage = {.ru_majflt = 0};
-  getrusage(RUSAGE_THREAD, &usage);
-  return (struct account){(uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
-                              (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u,
-                          usage.ru_nvcsw, usage.ru_nivcsw};
-}
-
 /* No worker does: next() itself makes the batch. */
 static int madeHere(const Epoch* self) { return !self->countFree; }
 
@@ -140,15 +104,7 @@ static PyObject* nextBegins(PyObject* owner, PyObject* args, PyObject* kwargs) {
   self->ready = here ? -1 : readyOf(self, dictionary);
   Py_INCREF((PyObject*)self);
   Py_DECREF(dictionary);
-  self->at = clockNs(CLOCK_MONOTONIC);
-  self->read = self->readings < 2 || self->at >= due;
-  if (self->read) {
-    if (here) self->process = clockNs(CLOCK_PROCESS_CPUTIME_ID); /* no later than the thread's */
-    self->cpu = clockNs(CLOCK_THREAD_CPUTIME_ID);
-    /* A CPU lost by reading is lost to what used up the slice; one that waits is waiting anyway. */
-    if (here) self->at = clockNs(CLOCK_MONOTONIC);
-  }
-  if (here) self->account = accountNow();
+  self->fetch = fetchBegins(&self->used, here);
   return (PyObject*)self;
 }
 
@@ -163,70 +119,16 @@ static long long takeOwner(Epoch* self, long long batch) {
   return worker;
 }
 
-struct used {
-  uint64_t duration, cpu;
-  int64_t process; /* -1: not known */
-};
-
-/* Of the next() that ends, and whether with a batch. The order of clocks is that at its begin. */
-static struct used readUsed(Epoch* self, int isBatch) {
-  const int here = madeHere(self);
-  const int waited = here && accountNow().waits != self->account.waits;
-  struct used used = {here ? 0 : clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
-  used.cpu = clockNs(CLOCK_THREAD_CPUTIME_ID) - self->cpu;
-  if (here) {
-    used.process = (int64_t)(clockNs(CLOCK_PROCESS_CPUTIME_ID) - self->process);
-    used.duration = clockNs(CLOCK_MONOTONIC) - self->at;
-  }
-  used.cpu = cpuWithin(used.cpu, used.duration);
-  if (isBatch && !here) addToShare(&self->ofThread, used.cpu, 1);
-  if (isBatch && here && used.duration < kPeriodNs) {
-    const uint64_t pool = used.process > (int64_t)used.cpu ? (uint64_t)used.process - used.cpu : 0;
-    if (waited) addToShare(&self->ofThread, used.cpu, used.duration);
-    addToShare(&self->ofPool, pool, used.duration);
-  }
-  self->readings += isBatch;
-  const uint64_t end = self->at + used.duration;
-  due = end + kPeriodNs + (end & kPeriodSpread);
-  return used;
-}
-
-/* CPU of a next() with no workers. */
-static uint64_t estimateHere(Epoch* self, uint64_t duration) {
-  const struct account *begin = &self->account, end = accountNow();
-  const int waited = end.waits != begin->waits;
-  if (!waited && end.losses == begin->losses) {
-    addToShare(&self->running, duration, 1);
-    return duration;
-  }
-  const uint64_t accounted = end.cpu - begin->cpu; /* right but for a tick */
-  uint64_t cpu = accounted;
-  if (!waited && self->running.whole > 0) cpu = partOf(&self->running, 1);
-  if (waited && self->ofThread.measured >= kEnough) cpu = partOf(&self->ofThread, duration);
-  if (cpu > accounted + tick) cpu = accounted + tick;
-  if (cpu + tick < accounted) cpu = accounted - tick;
-  return cpu;
-}
-
-static struct used estimateUsed(Epoch* self) {
-  struct used used = {clockNs(CLOCK_MONOTONIC) - self->at, 0, -1};
-  const int here = madeHere(self);
-  used.cpu = here ? estimateHere(self, used.duration) : partOf(&self->ofThread, 1);
-  used.cpu = cpuWithin(used.cpu, used.duration);
-  if (here) used.process = (int64_t)(used.cpu + partOf(&self->ofPool, used.duration));
-  return used;
-}
-
 static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
   Epoch* self = (Epoch*)token;
   const int succeeded = result != NULL;
-  const struct used used = self->read ? readUsed(self, succeeded) : estimateUsed(self);
+  const struct fetched used = fetchEnds(&self->used, &self->fetch, succeeded);
   PyObject* dictionary = dictionaryOf(argumentOf(args, 0));
   long long batch = -1, worker = -1;
   int64_t bytes = -1;
   if (succeeded && madeHere(self)) {
     batch = integer(dictionary, kYielded) - 1;
-    if (self->read) bytes = batchBytes(result);
+    if (used.read) bytes = batchBytes(result);
   } else if (succeeded) {
     batch = self->anyOrder ? self->last : integer(dictionary, kReceived) - 1;
     worker = takeOwner(self, batch);
@@ -237,7 +139,7 @@ static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
       self->loader,           self->number,     used.duration,         used.cpu,
       (uint64_t)batch,        (uint64_t)worker, (uint64_t)self->ready, !succeeded,
       (uint64_t)used.process, (uint64_t)bytes};
-  putNumbers(STALLPROF_KIND_FETCH, self->at, numbers, sizeof numbers / sizeof *numbers);
+  putNumbers(STALLPROF_KIND_FETCH, used.at, numbers, sizeof numbers / sizeof *numbers);
   return 0;
 }
 
@@ -322,9 +224,6 @@ static PyMethodDef functions[] = {{"around_next", aroundNext, METH_O, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 int addEpoch(PyObject* module) {
-  struct timespec resolution = {0, 0};
-  clock_getres(CLOCK_MONOTONIC_COARSE, &resolution); /* it advances with the tick */
-  tick = (uint64_t)resolution.tv_nsec;
   for (int i = 0; i < kNames; ++i)
     if (!(names[i] = PyUnicode_InternFromString(spellings[i]))) return -1;
   epochType = (PyTypeObject*)PyType_FromSpec(&spec);

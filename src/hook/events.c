@@ -22,6 +22,7 @@
 #include "event/kinds.h"
 #include "hook/around.h"
 #include "hook/batches.h"
+#include "hook/fetch_clock.h"
 #include "hook/jitted.h"
 #include "hook/loops.h"
 #include "recording/memory/event_memory.h"
@@ -235,8 +236,8 @@ static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
 /* Single-phase: an interpreter with a GIL of its own refuses it, as it must. */
 PyMODINIT_FUNC PyInit__stallprof_events(void) {
   PyObject* m = PyModule_Create(&module);
-  if (m && (addAround(m) != 0 || addEpoch(m) != 0 || addTasks(m) != 0 || addSamples(m) != 0 ||
-            addJitted(m) != 0 || addLoops(m) != 0)) {
+  if (m && (addAround(m) != 0 || addEpoch(m) != 0 || addFetchClock(m) != 0 || addTasks(m) != 0 ||
+            addSamples(m) != 0 || addJitted(m) != 0 || addLoops(m) != 0)) {
     Py_DECREF(m);
     return NULL;
   }

@@ -11,6 +11,7 @@
 #include "event/kinds.h"
 #include "hook/batches.h"
 #include "hook/events.h"
+#include "hook/share.h"
 
 /* For the senders: they start with the first batches, and some never do. */
 enum { kSearches = 8, kSenders = 2 };

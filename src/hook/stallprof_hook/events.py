@@ -4,7 +4,7 @@ import itertools
 import os
 import sys
 
-from ._stallprof_events import Around, mix, now, open as _open, put, stamp
+from ._stallprof_events import Around, FetchClock, mix, now, open as _open, put, stamp
 
 FRAMEWORK_SEEN = 30
 LOADER_SEEN = 31

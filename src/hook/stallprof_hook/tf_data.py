@@ -2,12 +2,11 @@
 """tf.data in eager code (TensorFlow 2.x): pipelines, iterators and every get-next of theirs. Inside
 a tf.function a get-next is an operation of a graph and takes no time when Python meets it: those are
 seen from outside (src/sampler/perf/get_next_watch.h)."""
-import time
 import weakref
 from functools import partial
 
 from . import events
-from .events import Around, now, put, stamp
+from .events import Around, FetchClock, now, put, stamp
 from .parts import PARTIAL, Part, Parts, report
 
 PARTS = Parts(
@@ -42,11 +41,12 @@ def _goes(going):
 class Epoch:
     """What we keep with an iterator: the last thing in it, and so the last that goes when it does.
     What goes before is TensorFlow's own, which stops the pipeline's threads and waits for them."""
-    __slots__ = ('loader', 'number', 'batches', 'going', 'optional')
+    __slots__ = ('loader', 'number', 'batches', 'clock', 'going', 'optional')
 
     def __init__(self, loader, iterator):
         _count['epoch'] += 1
         self.loader, self.number, self.batches, self.optional = loader, _count['epoch'], 0, None
+        self.clock = FetchClock()
         self.going = Going(iterator, _goes)
         self.going.since = None
 
@@ -163,19 +163,18 @@ def install(module):
 
     def next_begins(args, kwargs):
         state = _pass_of(args[0]) if eagerly() else None
-        return (state, time.process_time_ns(), stamp()) if state is not None else None
+        return (state, state.clock.begin()) if state is not None else None
 
     def next_done(token, args, result, succeeded):
-        end, cpu_end = stamp()
-        state, process, (at, cpu) = token
-        state.put(at, end - at, cpu_end - cpu, time.process_time_ns() - process, succeeded,
-                  batch_bytes(result) if succeeded else -1)
+        state, begun = token
+        *used, read = state.clock.end(begun, succeeded)
+        state.put(*used, succeeded, batch_bytes(result) if succeeded and read else -1)
 
     def optional_done(token, args, result, succeeded):
-        end, cpu_end = stamp()
-        state, process, (at, cpu) = token
+        state, begun = token
+        *used, _ = state.clock.end(begun, succeeded)
         if succeeded:
-            state.put_optional((at, end - at, cpu_end - cpu, time.process_time_ns() - process, True, -1))
+            state.put_optional((*used, True, -1))
 
     PARTS.install(module, {
         'OwnedIterator.__init__': lambda make: Around(make, making, made),

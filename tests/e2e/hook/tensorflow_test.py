@@ -52,6 +52,32 @@ class Eager(unittest.TestCase):
         self.assertEqual(loader.dataset, 'Range.ParallelMap(auto).Cache.Batch(8).Prefetch(2)')
         self.assertEqual(run.framework[0].name, 'tensorflow')
 
+    def test_beside_a_busy_program_what_is_waited_for_is_in_the_fetches(self):
+        """A thread that read its CPU clock at each would lose its CPU there, before the fetch began."""
+        run = script('''\
+            import hashlib, os, subprocess, time
+            from tensorflow.python.data.ops.iterator_ops import OwnedIterator, RangeDataset
+            def element(iterator):
+                if iterator.at == 300: raise IndexError
+                iterator.at += 1
+                return hashlib.sha256(block).digest()
+            OwnedIterator._element, block = element, bytes(2 << 20)
+            os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
+            other = subprocess.Popen(['sh', '-c', 'while :; do :; done'])
+            waited, it, begin = 0, iter(RangeDataset(300, 0)), time.monotonic_ns()
+            while next(it, None) is not None:
+                end = time.monotonic_ns()
+                waited += end - begin
+                hashlib.sha256(block).digest()
+                begin = time.monotonic_ns()
+            other.kill()
+            other.wait()
+            print(waited)
+            ''')
+        self.assertEqual(len(run.batches), 300)
+        self.assertGreater(sum(f.duration for f in run.batches), 0.8 * int(run.out))
+        self.assertLess(sum(f.cpu for f in run.batches), 0.8 * int(run.out))
+
     def test_batches_of_a_distributed_data_set_are_fetches(self):
         run = script('''\
             from tensorflow.python.data.ops.iterator_ops import RangeDataset
