@@ -38,6 +38,16 @@ std::string firstCutOff(std::span<const GateRun> base, std::span<const GateRun> 
   return "";
 }
 
+// Of two runs of one side that are the same, in words; "" where there are none.
+std::string firstTwice(std::span<const GateRun> side) {
+  for (std::size_t i = 0; i < side.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (!side[i].identity.empty() && side[i].identity == side[j].identity)
+        return fmt::format("{} and {} are one run: each counts once", inQuotes(side[j].path),
+                           inQuotes(side[i].path));
+  return "";
+}
+
 // The first difference between what the runs ran on, in words; "" where there is none.
 std::string mismatch(const Policy& policy, std::span<const GateRun> base,
                      std::span<const GateRun> head) {
@@ -169,6 +179,14 @@ Result<std::vector<double>> numbersOf(std::span<const GateRun> runs, const std::
 
 Status judgeChecks(GateResult& result, const Policy& policy, std::span<const GateRun> base,
                    std::span<const GateRun> head) {
+  if (base.empty() && !policy.findings.empty()) {
+    constexpr const char* kNoBase = "no base to compare findings with";
+    if (!policy.missingBaselineWarns)
+      return Error{Error::Kind::kUsage, std::string(kNoBase) +
+                                            ": name runs before the --, or a "
+                                            "baseline in the policy"};
+    result.notes.push_back("New findings were not judged: " + std::string(kNoBase) + ".");
+  }
   for (const Check& check : policy.checks) {
     const bool needsBase = check.kind != Check::Kind::kBudget;
     if (needsBase && base.empty() && !policy.missingBaselineWarns)
@@ -271,6 +289,9 @@ Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base
   if (std::string why = firstFailure(base, head); !why.empty())
     return refused(std::move(result), Outcome::kWorkloadFailed, std::move(why));
   if (head.empty()) return Error{Error::Kind::kUsage, "no runs to judge: name some after the --"};
+  for (const auto side : {base, head})
+    if (std::string why = firstTwice(side); !why.empty())
+      return Error{Error::Kind::kUsage, std::move(why)};
   if (std::string why = firstCutOff(base, head); !why.empty())
     return refused(std::move(result), Outcome::kNotComparable, std::move(why));
   if (std::string why = mismatch(policy, base, head); !why.empty()) {

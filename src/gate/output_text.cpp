@@ -41,7 +41,7 @@ std::string row(std::size_t columns, std::string_view verdict, std::string_view 
                 std::string_view base, std::string_view head, std::string_view change,
                 std::string_view interval) {
   return padded(verdict, 14) + padded(label, 20) + padded(base, columns) + padded(head, columns) +
-         padded(change, 12) + std::string(interval);
+         padded(change, std::max<std::size_t>(12, columnsOf(change) + 1)) + std::string(interval);
 }
 
 std::string valueOrDash(const Maybe<double>& value, const MetricKind& kind) {

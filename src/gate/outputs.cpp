@@ -47,7 +47,8 @@ Mark markAt(const Maybe<Suspect>& suspect, const GateOutput& options, Level leve
   if (!mark.file.empty()) {
     mark.line = std::max<std::int64_t>(1, suspect->line);
   } else {
-    mark.file = options.policy.empty() ? "stallprof-gate.toml" : options.policy;
+    mark.file = inCheckout(options.policy, options.checkout);
+    if (mark.file.empty()) mark.file = "stallprof-gate.toml";
     mark.line = std::max<std::uint32_t>(1, policyLine);
   }
   return mark;

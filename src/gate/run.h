@@ -27,7 +27,8 @@ struct Suspect {
 
 // What a gate takes from a report. Texts are as the report has them: escape at the sink.
 struct GateRun {
-  std::string path;  // of the recording or report, as given
+  std::string path;      // of the recording or report, as given
+  std::string identity;  // when it was made, and for how long; "" not known
   RunNumbers numbers;
   Fingerprint host;
   Maybe<std::int64_t> exitCode, exitSignal;

@@ -97,6 +97,8 @@ Result<GateRun> readGateRun(const std::string& path, const std::string& json) {
   const Json report = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   GateRun run;
   run.path = path;
+  if (const auto wall = wholeOf(at(report, {"run", "wall_ns"})))
+    run.identity = textOf(at(report, {"run", "started_at"})) + " " + std::to_string(*wall);
   run.numbers = std::move(numbers).value();
   run.host = hostOf(report);
   run.exitCode = wholeOf(at(report, {"run", "exit", "code"}));

@@ -147,7 +147,8 @@ Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
   request.base = turns.base;
   request.head = turns.head;
   request.statuses = turns.statuses;
-  if (Result<GateResult> asked = judgeSides(each, request); !asked.ok()) return asked;
+  Result<GateResult> asked = judgeSides(each, request);
+  if (!asked.ok() || asked.value().outcome == Outcome::kNotComparable) return asked;
   for (std::size_t taken = 1;; ++taken) {
     const Status ran = runByTurns(plan, interims[taken - 1], turns);
     if (!ran.ok()) return ran.error();

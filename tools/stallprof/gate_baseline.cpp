@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "gate/verdict.h"
 #include "stallprof/output.h"
 #include "stallprof/reading.h"
 
@@ -89,6 +90,10 @@ int collect(const std::vector<std::string>& runs, Kept& kept) {
     if (!run.ok()) return fail(inQuotes(path) + ": " + run.error().message, 2);
     if (failed(run.value()))
       return fail(inQuotes(path) + " is of a command that failed: it cannot be a base", 4);
+    for (const std::string& note : notesOn({}, {&run.value(), 1}))
+      std::fprintf(stderr, "stallprof: %s\n", note.c_str());
+    if (run.value().stepSource.empty())
+      return fail(inQuotes(path) + " has no training steps: it cannot be a base", 2);
     if (kept.reports.empty()) kept.index.host = run.value().host;
     if (run.value().host != kept.index.host)
       return fail(inQuotes(path) + " is not of the same host as " + inQuotes(runs[0]), 3);

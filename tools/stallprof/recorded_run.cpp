@@ -71,11 +71,14 @@ std::vector<std::string> wordsOf(const RecordedRun& run) {
   failChild("cannot start a run: " + errnoText(errno));
 }
 
+// Both may themselves be one of the three, where those were closed.
 void redirect(int log) {
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
-  ::dup2(log, STDOUT_FILENO);
-  ::dup2(log, STDERR_FILENO);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int in = ::fcntl(nothing, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int out = ::fcntl(log, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
 }
 
 void killChildren() {

@@ -181,6 +181,8 @@ class Baseline(reports.Folder):
         self.refused(3, "not of the same host", "--baseline", "save", "d", *good, *other)
         self.refused(4, "failed", "--baseline", "save", "d", *good, *failed)
         self.refused(2, "DIR RUN", "--baseline", "save", "d")
+        stepless = self.side("stepless", 100, runs=1, steps__source=None)
+        self.refused(2, "has no training steps", "--baseline", "save", "d", *good, *stepless)
         self.assertFalse(os.path.exists(os.path.join(self.dir, "d")))
 
     def test_a_missing_or_damaged_baseline(self):

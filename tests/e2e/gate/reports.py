@@ -30,6 +30,8 @@ def put(report, path, value):
 class Folder(unittest.TestCase):
     """A directory of reports: self.side("base", 100) is eight files of runs of 100 ms a step."""
 
+    runs = 0
+
     def setUp(self):
         self.held = tempfile.TemporaryDirectory()
         self.addCleanup(self.held.cleanup)
@@ -50,6 +52,8 @@ class Folder(unittest.TestCase):
         report = copy.deepcopy(HEALTHY)
         put(report, "steps.time_ns.p50", int(milliseconds * 1e6))
         put(report, "steps.rate_per_s", 1000 / milliseconds)
+        Folder.runs += 1
+        put(report, "run.wall_ns", HEALTHY["run"]["wall_ns"] + Folder.runs)   # another run
         for path, value in changes.items():
             put(report, path.replace("__", "."), value)
         return self.write(name, json.dumps(report))

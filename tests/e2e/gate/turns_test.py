@@ -7,6 +7,7 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -59,6 +60,22 @@ class Turns(reports.Folder):
                 "--", "sh", "-c", 'echo "$@"', "x", "a", "--", "-b")
         self.assertIn("--ab --keep\n", self.read("kept/base-1.log"))
         self.assertIn("a -- -b\n", self.read("kept/head-1.log"))
+
+    def test_streams_that_are_closed_take_neither_the_log_nor_the_commands_output(self):
+        for name, closed in ("in", "<&-"), ("out", ">&-"):
+            words = ["gate", "--ab", "1", "--keep", name, "true", "--", "sh", "-c",
+                     'echo hi; for i in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$i ] && echo leaked $i; done; true']
+            subprocess.run(["sh", "-c", f'"$0" "$@" {closed}', reports.STALLPROF, *words], cwd=self.dir,
+                           stderr=subprocess.PIPE, env=dict(os.environ, STALLPROF_CONFIG="none"), timeout=60)
+            log = self.read(name + "/head-1.log")
+            self.assertIn("hi\n", log)
+            self.assertNotIn("leaked", log)
+
+    def test_no_more_runs_are_made_of_what_cannot_be_compared(self):
+        self.write("stallprof-gate.toml", ANY + '[sampling]\nmin_steps = 1000\n')
+        _, err = self.ab("--ab", "3", "--keep", "kept", "true", "--", "true", status=3)
+        self.assertEqual(len(self.made()), 2 * 2)
+        self.assertIn("run 2 of 6", err)
 
     def test_the_policy_decides(self):
         self.write("stallprof-gate.toml", NEVER)

@@ -117,6 +117,24 @@ TEST_CASE("values of a gate's table are whole, with a space between") {
   CHECK_THAT(text, Contains(" 12 min 30 s 12 min 30 s "));
 }
 
+TEST_CASE("a mark at the policy is where the checkout has it") {
+  Policy policy = policyOf(checkOf("steps.time_ns.p50", Check::Kind::kBudget));
+  policy.checks[0].isMax = true;
+  policy.checks[0].bound = 1;
+  Side head = sampleSide(100, 0.01);
+  for (GateRun& run : head) run.suspects.clear();
+  const GateResult r = judged({}, head, policy);
+  const auto marked = [&](const char* path) {
+    GateOutput options;
+    options.checkout = "/src/repo";
+    options.policy = path;
+    return gateOutput("github", r, options);
+  };
+  CHECK_THAT(marked("/src/repo/ci/gate.toml"), Contains("file=ci/gate.toml,"));
+  CHECK_THAT(marked("ci/gate.toml"), Contains("file=ci/gate.toml,"));
+  CHECK_THAT(marked("/else/gate.toml"), Contains("file=stallprof-gate.toml,"));
+}
+
 TEST_CASE("a change under three percent does not count, however sure it is") {
   CHECK(judged(sampleSide(100, 0.001), sampleSide(102, 0.001)).checks[0].verdict ==
         CheckVerdict::kSame);
@@ -160,6 +178,37 @@ TEST_CASE("a first run without a baseline passes where the policy only warns of 
   const GateResult first = judged({}, sampleSide(100, 0.01), policy);
   CHECK(first.outcome == Outcome::kPass);
   CHECK(first.checks[0].why == "no base");
+}
+
+TEST_CASE("findings are not judged without a base, and that is no pass in silence") {
+  Policy policy;
+  policy.findings = {{"extract.*", Level::kError, 3}};
+  const Side head = sampleSide(100, 0.01);
+  const Result<GateResult> first = judgeGate(policy, {}, head);
+  REQUIRE_FALSE(first.ok());
+  CHECK_THAT(first.error().message, Contains("no base to compare findings with"));
+  policy.missingBaselineWarns = true;
+  const GateResult warned = judged({}, head, policy);
+  CHECK(warned.outcome == Outcome::kPass);
+  CHECK(warned.notes == std::vector<std::string>{
+                            "New findings were not judged: no base to compare findings with."});
+}
+
+TEST_CASE("one run that is named twice is no two runs") {
+  const Side base = sampleSide(100, 0.01);
+  Side head = sampleSide(100, 0.01);
+  head[1].identity = head[4].identity = "2026-11-30T03:17:31Z 30689586976";
+  head[1].path = "a.stallprof";
+  head[4].path = "a.json";
+  const Result<GateResult> twice = judgeGate(defaultPolicy(), base, head);
+  REQUIRE_FALSE(twice.ok());
+  CHECK(twice.error().message == "'a.stallprof' and 'a.json' are one run: each counts once");
+  head[4].identity = "2026-11-30T03:17:31Z 30689586977";
+  CHECK(judgeGate(defaultPolicy(), base, head).ok());
+  const auto read = readGateRun("x", R"({"schema": "stallprof.report/1",
+    "run": {"started_at": "2026-11-30T03:17:31Z", "wall_ns": 30689586976}})");
+  REQUIRE(read.ok());
+  CHECK(read.value().identity == head[1].identity);
 }
 
 TEST_CASE("one slow run in eight hides no regression, and fakes none") {
