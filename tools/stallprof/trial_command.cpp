@@ -91,7 +91,7 @@ bool TrialCommand::lock() {
   return true;
 }
 
-std::string TrialCommand::takeCommand(const Manifest& manifest) {
+std::string TrialCommand::takeCommand(const Manifest& manifest, std::size_t loaders) {
   if (manifest.imported()) return "an imported trace has no command to run";
   plan_.directory = manifest.directory.raw();
   takeEnvironment(manifest);
@@ -105,7 +105,7 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
     return "the directory of the recorded run does not exist: " + inQuotes(plan_.directory);
   if (!command_.empty()) {
     plan_.command = command_;
-    return takeOverrides(manifest.overrides);
+    return takeOverrides(manifest.overrides, loaders);
   }
   bool masked = manifest.wordsLeftOut > 0 || manifest.command.empty();
   for (const Untrusted& word : manifest.command) {
@@ -114,7 +114,7 @@ std::string TrialCommand::takeCommand(const Manifest& manifest) {
   }
   return masked ? "the recording does not contain the whole command (secrets are masked): give it "
                   "after a bare --"
-                : takeOverrides(manifest.overrides);
+                : takeOverrides(manifest.overrides, loaders);
 }
 
 // Which GPU, how many threads, which allocator: as in the recorded run, unless this shell says
@@ -134,8 +134,9 @@ void TrialCommand::takeEnvironment(const Manifest& manifest) {
     result_.notes.push_back("Set as in this shell, not as in the recorded run: " + other + ".");
 }
 
-// What was changed in the recorded run is changed in all of these; how it ended is not.
-std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
+// What was changed in the recorded run is changed in all of these; how it ended is not. A fix of
+// one loader comes with a --loader, which would limit the recorded --set to it, too.
+std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words, std::size_t loaders) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& option = words[i].raw();
     if (option.starts_with("--replay") || option.starts_with("--drain"))
@@ -148,6 +149,9 @@ std::string TrialCommand::takeOverrides(const std::vector<Untrusted>& words) {
       return "the recording does not contain a value of " + option + " (secrets are masked)" +
              (option == "--env" ? ": set " + name + " in this shell" : "");
     }
+    if (option == "--set" && loaders > 1)
+      return "this is a recording of --set, and the program has several loaders: make one of the "
+             "program with that setting in it";
     if (option != "--steps" && option != "--for" && option != "--count-from")
       plan_.base.insert(plan_.base.end(), {option, value});
   }

@@ -26,7 +26,7 @@ class TrialCommand : public Command {
   void declareRuns(CLI::App& app);
 
   // The command and directory of the recording; why they cannot be had.
-  std::string takeCommand(const Manifest& manifest);
+  std::string takeCommand(const Manifest& manifest, std::size_t loaders);
   // What was tried before; why no trials by this name may be added. What is undecided may be
   // replaced.
   [[nodiscard]] std::string takeEarlier(const std::string& name);
@@ -53,7 +53,7 @@ class TrialCommand : public Command {
   bool force_ = false;
 
  private:
-  std::string takeOverrides(const std::vector<Untrusted>& words);
+  std::string takeOverrides(const std::vector<Untrusted>& words, std::size_t loaders);
   void takeEnvironment(const Manifest& manifest);
   bool lock();
   Status makeView();

@@ -42,7 +42,7 @@ class TuneCommand final : public TrialCommand {
     Result<Reading> read = readRecording(recording_);
     if (!read.ok()) return fail(read.error().message, 1);
     const Analysis& analysis = read.value().analyzed.analysis;
-    std::string why = takeCommand(read.value().trace.manifest);
+    std::string why = takeCommand(read.value().trace.manifest, analysis.run.loaders.size());
     if (why.empty()) why = takeEarlier(kTuneDirectory);
     const auto model = loaderModel(read.value().trace, read.value().analyzed);
     const LoaderInfo* loader =

@@ -41,7 +41,8 @@ class VerifyCommand final : public TrialCommand {
     if (!read.ok()) return fail(read.error().message, 1);
     const Analysis& analysis = read.value().analyzed.analysis;
     const Manifest& manifest = read.value().trace.manifest;
-    if (const std::string why = takeCommand(manifest); !why.empty()) return fail(why, kWrongWords);
+    std::string why = takeCommand(manifest, analysis.run.loaders.size());
+    if (!why.empty()) return fail(why, kWrongWords);
     result_.trials = trialsOf(analysis, trials_, fix_);
     if (result_.trials.empty())
       return fail((fix_.empty() ? std::string("no fix of this report")
@@ -49,7 +50,7 @@ class VerifyCommand final : public TrialCommand {
                       " can be applied from outside: nothing to try (stallprof report " +
                       quoteShell(recording_) + ")",
                   kNotTried);
-    std::string why = tooLong(analysis);
+    why = tooLong(analysis);
     if (why.empty()) why = refused();
     if (!why.empty()) return fail(why, kNotTried);
     if (const Status made = makePlace(fix_); !made.ok())

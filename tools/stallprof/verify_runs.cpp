@@ -181,7 +181,10 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   if (!step || analysis.steps.windowCount < 2) {
     const std::string said = lastLine(run.log);
     const bool inView = plan_.view != nullptr && longest_ == Nanos(0);  // which may be why
-    return Error{Error::Kind::kUsage, name + " made no steps and " + endOf(status.value()) +
+    const char* const few = analysis.steps.windowCount > 0
+                                ? " made fewer than two steps to measure and "
+                                : " made no steps and ";
+    return Error{Error::Kind::kUsage, name + few + endOf(status.value()) +
                                           (said.empty() ? "" : ": " + said) +
                                           (inView ? kOnView : "")};
   }

@@ -64,12 +64,16 @@ def _flush():
             pass
 
 
+def _below(path):
+    return path[2:] if path.startswith('./') else path
+
+
 def is_meant(file, line):
     """Whether the loader that this line makes is to be changed."""
     if not loader_at:
         return True
     wanted, _, number = loader_at.rpartition(':')
-    if number == str(line) and (file == wanted or file.endswith('/' + wanted.lstrip('./'))
+    if number == str(line) and (file == wanted or file.endswith('/' + _below(wanted))
                                 or os.path.realpath(wanted) == os.path.realpath(file)):
         return True
     if len(_elsewhere) < 8:

@@ -103,6 +103,14 @@ class Settings(unittest.TestCase):
         run = script(text, 'num_workers=2', 'loader=<string>:7')
         self.refused(run, '--set num_workers', '<string>:7', '<string>:%d' % line_of(text, 'train(D'))
 
+    def test_a_file_of_another_directory_is_another(self):
+        text = """
+            exec(compile('loader = DataLoader(Numbers(), batch_size=4)', '/else/sub/lo.py', 'exec'))
+            print(loader.num_workers)
+            train(loader)"""
+        self.assertEqual(script(text, 'num_workers=2', 'loader=./sub/lo.py:1').out, '2\n')
+        self.refused(script(text, 'num_workers=2', 'loader=../lo.py:1'), '--set num_workers', '/else/sub/lo.py:1')
+
     def test_a_program_without_a_loader_is_refused(self):
         self.refused(script('train([torch.ones(4, 1)])', 'num_workers=2'), 'no DataLoader')
 

@@ -125,6 +125,16 @@ class Interrupted(LateTraining):
         self.assertIn("whole number", self.stallprof("verify", "--runs", "2", self.recording, status=2).stderr)
         self.assertIn("no such", self.stallprof("verify", "no.stallprof", status=1).stderr.lower())
 
+    def test_settings_of_several_loaders_are_not_narrowed_to_that_of_a_fix(self):
+        with open(os.path.join(self.work, "two.py"), "w") as program:
+            program.write("import torch\nfrom torch.utils.data import DataLoader\n"
+                          "one = DataLoader(range(40))\nother = DataLoader(range(40))\n"
+                          "weight = torch.ones(1, requires_grad=True)\nsgd = torch.optim.SGD([weight], 0.1)\n"
+                          "for pair in zip(one, other):\n    weight.sum().backward()\n    sgd.step()\n")
+        self.stallprof("run", "--report", "none", "-o", self.recording, "--set", "num_workers=1", "--", PYTHON, "two.py")
+        refused = self.stallprof("verify", self.recording, status=2).stderr
+        self.assertIn("a recording of --set, and the program has several loaders", refused)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
