@@ -133,21 +133,24 @@ class Replay {
     }
   }
 
-  // One pass: a trace does not say where one ends.
+  // One pass of a loader with workers, and one of a loader without: a trace does not show where one
+  // ends, or which of several it is.
   void fetch(const KinetoSlice& slice, Nanos at) {
-    if (batch_ == 0) {
-      LoaderSeen loader;
-      loader.process = process(slice.pid);
-      loader.loader = 1;
-      loader.kind = out_.intern("torch.DataLoader");
-      loader.workers = slice.workers ? workers_ : 0;
-      out_.emit(kStart, loader);
+    const auto [loader, isNew] = loaders_.try_emplace(
+        slice.workers, Loader{static_cast<std::uint32_t>(loaders_.size() + 1), 0});
+    if (isNew) {
+      LoaderSeen seen;
+      seen.process = process(slice.pid);
+      seen.loader = loader->second.number;
+      seen.kind = out_.intern("torch.DataLoader");
+      seen.workers = slice.workers ? workers_ : 0;
+      out_.emit(kStart, seen);
     }
     Fetch fetch;
     fetch.thread = thread(slice);
-    fetch.loader = fetch.epoch = 1;
+    fetch.loader = fetch.epoch = loader->second.number;
     fetch.duration = slice.duration;
-    fetch.batch = batch_++;
+    fetch.batch = loader->second.batches++;
     out_.emit(at, fetch);
   }
 
@@ -255,7 +258,11 @@ class Replay {
   std::map<std::int64_t, Device> devices_;  // by index
   std::map<std::tuple<Nanos, StringId, DeviceWorkKind, HostMemory, StringId>, DeviceUse> uses_;
   std::map<std::tuple<Nanos, ThreadId, StringId>, DeviceCallUse> callUses_;
-  std::int64_t batch_ = 0;
+  struct Loader {
+    std::uint32_t number = 0;
+    std::int64_t batches = 0;
+  };
+  std::map<bool, Loader> loaders_;  // by whether it has workers
 };
 
 }  // namespace

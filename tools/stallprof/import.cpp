@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "recording/storage.h"
 #include "recording/writer.h"
 #include "stallprof/command_line.h"
 #include "stallprof/output.h"
@@ -29,22 +30,31 @@ class ImportCommand final : public Command {
         "Converts a trace of PyTorch's profiler to a recording, for all commands that read one.");
     addText(app, "file", file_, "the trace, NAME.pt.trace.json")->required();
     addText(app, "-o,--output", recording_, "the recording to make, NAME.stallprof")->required();
-    addNumber(app, "--workers", workers_,
-              "the DataLoader's num_workers, if it has workers; the trace does not contain it");
+    addWhole(app, "--workers", {1, 4096, "a whole number from 1 to 4096"},
+             "the DataLoader's num_workers, if it has workers; the trace does not contain it",
+             [this](unsigned workers) { workers_ = static_cast<int>(workers); });
   }
 
   int run() override {
     const Result<KinetoTrace> trace = readTrace(file_);
     if (!trace.ok()) return fail(inQuotes(file_) + ": " + trace.error().message, 1);
-    const int count = static_cast<int>(std::min(workers_.value_or(0), 1e6));
-    if (trace.value().hasWorkers() && count <= 0)
+    if (trace.value().hasWorkers() && workers_ == 0)
       return fail(
           "its DataLoader had workers, and the trace does not contain their number: add --workers "
           "N",
           2);
     const auto writer = Writer::create(recording_, manifestOf(trace.value(), file_));
     if (!writer.ok()) return fail(writer.error().message, 1);
-    replayKineto(trace.value(), count, *writer.value());
+    replayKineto(trace.value(), workers_, *writer.value());
+    writer.value()->flush();
+    const auto lost = writer.value()->takeNotes().losses;
+    const int why = writer.value()->error();
+    if (why != 0 || std::count(lost.begin(), lost.end(), 0) != std::ssize(lost)) {
+      writer.value()->discard();
+      return fail(inQuotes(recording_) + " cannot be written" +
+                      (why != 0 ? ": " + troubleText(why) : " whole"),
+                  1);
+    }
     writer.value()->close();
     std::fprintf(stderr, "stallprof: made %s; stallprof report shows it\n",
                  inQuotes(recording_).c_str());
@@ -53,7 +63,7 @@ class ImportCommand final : public Command {
 
  private:
   std::string file_, recording_;
-  std::optional<double> workers_;
+  int workers_ = 0;  // 0: not given
 };
 
 }  // namespace

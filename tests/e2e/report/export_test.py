@@ -159,8 +159,26 @@ class Export(unittest.TestCase):
         refused = subprocess.run([STALLPROF, "verify", self.path("imported.stallprof")], capture_output=True, timeout=120)
         self.assertEqual(refused.returncode, 2)
         self.assertIn(b"no command to run", refused.stderr)
+        half = subprocess.run(words[:3] + ["-o", self.path("half.stallprof"), "--workers", "1.5"], capture_output=True)
+        self.assertIn(b"--workers takes a whole number from 1 to 4096, not '1.5'", half.stderr)
+        self.assertEqual(half.returncode, 2)
         self.refused_import(self.path("no-such"))
         self.refused_import(os.path.join(GOLDEN, "too_few_workers", "trace.txt"))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to mount")
+    def test_an_import_that_has_no_room_leaves_no_part(self):
+        fetch = {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 1, "dur": 20, "args": {},
+                 "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"}
+        with open(self.path("long.json"), "w", encoding="ascii") as trace:
+            json.dump({"baseTimeNanoseconds": 1767225600000000000,
+                       "traceEvents": [dict(fetch, ts=1000 + 100 * i + i % 7) for i in range(20000)]}, trace)
+        os.mkdir(self.path("small"))
+        small = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64k tmpfs "$0" && cd "$0" && "$@"; s=$?; ls; exit $s',
+                 self.path("small")]
+        done = subprocess.run([*small, STALLPROF, "import", self.path("long.json"), "-o", "part.stallprof"],
+                              capture_output=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (1, b""), done.stderr)
+        self.assertIn(b"'part.stallprof' cannot be written", done.stderr)
 
     def refused_import(self, path):
         done = subprocess.run([STALLPROF, "import", path, "-o", self.path("x.stallprof")],

@@ -79,6 +79,21 @@ TEST_CASE("a profiler's slices become the events of a recording, to the nanoseco
   CHECK(trace.ends[0].data.exitCode == -1);
 }
 
+TEST_CASE("a loader with workers and one without are two, whichever comes first") {
+  const std::string inProcess = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  const Trace trace = import(slice("user_annotation", inProcess, "900", "10") + "," +
+                                 slice("user_annotation", kNext, "1000", "20") + "," +
+                                 slice("user_annotation", kNext, "1100", "20"),
+                             4);
+  REQUIRE(trace.loaders.size() == 2);
+  CHECK(trace.loaders[0].data.workers == 0);
+  CHECK(trace.loaders[1].data.workers == 4);
+  REQUIRE(trace.fetches.size() == 3);
+  CHECK(trace.fetches[0].data.loader == trace.loaders[0].data.loader);
+  CHECK(trace.fetches[2].data.loader == trace.loaders[1].data.loader);
+  CHECK(trace.fetches[2].data.batch == 1);
+}
+
 TEST_CASE("a device's time is the union over its streams, in spans apart by more than a gap") {
   const Trace trace =
       import(kernel("100", "50") + "," + kernel("120", "60", 8) + "," +  // 100 to 180
