@@ -129,7 +129,7 @@ std::string moreWorkersText(const AdviceContext& c) {
          atSetting(c) +
          (c.finding.phase == Phase::kExtract
               ? ": the workers are blocked, not computing, so more workers overlap more reads."
-              : ": the current workers deliver batches too late, and cores are idle.");
+              : ": the current workers deliver batches too late, and there are cores for more.");
 }
 
 std::string cacheInRamText(const AdviceContext& c) {

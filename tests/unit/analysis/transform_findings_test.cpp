@@ -256,6 +256,13 @@ TEST_CASE("cores that others use are idle for no more workers, though nobody wai
   f.run.externalCpuRatio = 0.56;  // nine of the sixteen
   f.run.queuedRatio = 0.01;
   CHECK(*more().low < 1.3);
+  const Judgement beside = f.judge();
+  const Finding* found = find(beside, "transform.too_few_workers");
+  REQUIRE(found);  // nine cores are not idle
+  CHECK(found->title == "Too few workers: they are busy while the job can have more cores");
+  CHECK(says(*found,
+             "CPU in use: 39 % of 16 usable cores by the job, 56 % by others that it does "
+             "not wait for"));
 }
 
 TEST_CASE("with more cores no more workers are asked for than the memory holds") {

@@ -25,15 +25,23 @@ void addWaitEvidence(Finding& f, const Evidence& e) {
 void addBatchEvidence(Finding& f, const Evidence& e) {
   const Demand& d = e.gains.demand();
   if (d.batch.alone() <= 0) return;
+  if (d.batchCpu <= 0)  // an imported trace
+    return addEvidence(f, "making a batch takes {}", {timeWord(d.batch.alone())});
   addEvidence(f, "making a batch takes {}, of which {} is CPU time",
               {timeWord(d.batch.alone()), timeWord(d.batchCpu)});
 }
 
 void addCoresEvidence(Finding& f, const Evidence& e) {
-  if (!e.run.jobCpuRatio && (e.perStep <= 0 || e.coresUsed <= 0))
+  if (!e.run.jobCpuRatio && (e.perStep <= 0 || e.coresUsed <= 0 || e.trace.host.empty()))
     return;  // neither measured nor known by demand
-  addEvidence(f, "CPU in use: {} of {}",
-              {ratioWord(e.coresUsed), numberWord(e.run.cores, "usable core")});
+  if (e.coresUsed - e.coresBusy <= kNotable || !e.run.jobCpuRatio)
+    return addEvidence(f, "CPU in use: {} of {}",
+                       {ratioWord(e.coresUsed), numberWord(e.run.cores, "usable core")});
+  // Of a lower priority, or nobody waited for them yet.
+  addEvidence(f, "CPU in use: {} of {} by the job, {} by others that it does not wait for",
+              {ratioWord(*e.run.jobCpuRatio), numberWord(e.run.cores, "usable core"),
+               ratioWord(e.coresUsed - *e.run.jobCpuRatio)},
+              ratioWord(e.coresUsed));
 }
 
 bool threadsFallBehind(const Evidence& e) {

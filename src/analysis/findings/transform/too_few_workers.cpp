@@ -54,8 +54,10 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
   // Workers that rest now and then (between epochs) are still too few where the model says so.
   if (!busy && more->predicted.speedup.value_or(1) < kWorthIt) return {};
   Finding f = loaderFinding(e, e.steadyWait(),
-                            busy ? "Too few workers: they are busy while cores are idle"
-                                 : "Too few workers: the step waits for them while cores are idle");
+                            std::string("Too few workers: ") +
+                                (busy ? "they are busy" : "the step waits for them") +
+                                (e.coresUsed < kFewIdle ? " while cores are idle"
+                                                        : " while the job can have more cores"));
   addWaitEvidence(f, e);
   addEvidence(f, "{} busy {} of the time",
               {countWord(e.workers(), "worker"), ratioWord(e.workersBusy)},
