@@ -17,11 +17,20 @@ namespace {
 
 // A file a person writes; a pyproject.toml holds much else.
 constexpr std::size_t kLargestFile = 1u << 20, kMaxValues = 256;
-constexpr std::string_view kOursInPyproject = "[tool.stallprof.";
+constexpr std::string_view kOurs = "stallprof";
 
 // Whether a line is [WORD].
 bool isCommandHeader(std::string_view row) {
   return row.size() >= 2 && row[1] >= 'a' && row[1] <= 'z';
+}
+
+// Whether a name may follow the brackets of such a line, or it is a row of a list.
+bool isHeaderOrList(std::string_view row) {
+  row.remove_prefix(std::min(row.find_first_not_of("[ \t"), row.size()));
+  const auto isWord = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !row.empty() && (isWord(row[0]) || row[0] == '"' || row[0] == '\'' || row[0] == '_');
 }
 
 // One file on its way to the words of one command.
@@ -35,12 +44,33 @@ class ConfigReader : TomlFile {
                            "a line that begins with [ must be a command of stallprof: [run]"};
     const Result<TomlTable> top = parse(text, limits);
     if (!top.ok()) return top.error();
-    for (const auto& [key, node] : top.value().entries) readVerb(key, node);
+    return readVerbs(top.value());
+  }
+
+  // [tool.stallprof], however it is written.
+  Result<ConfiguredWords> readPyproject(std::string_view text) {
+    const Limits limits = {kLargestFile, "larger than 1 MiB", isHeaderOrList,
+                           "a name must follow the brackets of a header"};
+    const Result<TomlTable> top = parse(text, limits);
+    if (!top.ok() && text.find("tool.stallprof") == std::string_view::npos)
+      return ConfiguredWords{file_, {}};
+    if (!top.ok()) return top.error();
+    const TomlTable* ours = &top.value();
+    for (const std::string_view name : {std::string_view("tool"), kOurs}) {
+      const TomlValue* const found = ours->find(name);
+      ours = found != nullptr ? found->as<TomlTable>() : nullptr;
+      if (ours == nullptr) return ConfiguredWords{file_, {}};
+    }
+    return readVerbs(*ours);
+  }
+
+ private:
+  Result<ConfiguredWords> readVerbs(const TomlTable& table) {
+    for (const auto& [key, node] : table.entries) readVerb(key, node);
     if (wrong_) return *wrong_;
     return ConfiguredWords{file_, std::move(words_)};
   }
 
- private:
   void readVerb(std::string_view name, const TomlValue& node) {
     const Verb* verb = findVerb(name);
     const auto* table = node.as<TomlTable>();
@@ -103,22 +133,9 @@ class ConfigReader : TomlFile {
   std::vector<std::string> words_;
 };
 
-// Our tables of a pyproject.toml as a file of our own, each line where it was. The rest of that
-// file is other tools', and none of our business.
-std::string oursOf(std::string_view text) {
-  std::string ours;
-  bool inside = false;
-  while (!text.empty()) {
-    const std::string_view row = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(row.size() + 1, text.size()));
-    if (row.starts_with('[')) inside = row.starts_with(kOursInPyproject);
-    if (inside && row.starts_with('['))
-      ours.append("[").append(row.substr(kOursInPyproject.size()));
-    else if (inside)
-      ours.append(row);
-    ours += '\n';
-  }
-  return ours;
+// Other tools' file, in which we have a table.
+bool isPyproject(const std::string& file) {
+  return std::string_view(file).substr(file.rfind('/') + 1) == "pyproject.toml";
 }
 
 bool isFile(const std::string& path) {
@@ -174,11 +191,15 @@ Result<std::vector<ConfiguredWords>> configuredWords(const std::string& verb) {
   for (const std::string& file : filesToRead()) {
     const Result<std::string> text = readFile(file, kLargestFile);
     if (!text.ok()) return text.error();
-    const std::string ours = file == "pyproject.toml" ? oursOf(text.value()) : text.value();
-    const bool any = ours.find_first_not_of(" \t\r\n") != std::string::npos;
-    if (any && (named == nullptr || named[0] == '\0'))
+    const bool shared = isPyproject(file);
+    // What other tools have there is none of our business, nor whether it can be read.
+    if (shared ? text.value().find(kOurs) == std::string::npos
+               : text.value().find_first_not_of(" \t\r\n") == std::string::npos)
+      continue;
+    if (named == nullptr || named[0] == '\0')
       if (const Status owner = checkOwner(file); !owner.ok()) return owner.error();
-    auto words = ConfigReader(file, verb).read(ours);
+    ConfigReader reader(file, verb);
+    auto words = shared ? reader.readPyproject(text.value()) : reader.read(text.value());
     if (!words.ok()) return words.error();
     all.push_back(std::move(words).value());
   }

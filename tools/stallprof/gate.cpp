@@ -237,6 +237,10 @@ class GateCommand final : public Command {
     options.remove_option(options.get_option("base"));
     std::vector<std::string> command = parseOptionsBefore(options, split.before);
     turns_ = options.count("--ab") > 0;
+    // What files say of runs by turns is for those.
+    if (!turns_ && options.count("--max-runs") == 0) request_.maximum = 0;
+    if (!turns_ && options.count("--base-dir") == 0) request_.baseDirectory.clear();
+    if (!turns_ && options.count("--keep") == 0) request_.keep.clear();
     if (turns_) {
       request_.baseCommand = std::move(command);
       request_.headCommand = split.after;

@@ -32,6 +32,8 @@ Status writeBeside(const std::string& file, const Produce& produce) {
   const std::string beside = file + ".tmp." + std::to_string(getpid());
   Fd fd = openAt(AT_FDCWD, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
   if (!fd.valid()) return failed(file, errno);
+  struct stat before {};  // what is replaced may be for its owner's eyes alone
+  if (stat(file.c_str(), &before) == 0) (void)fchmod(fd.get(), before.st_mode & 0777);
   const bool written = produceTo(fd.get(), produce) && fsync(fd.get()) == 0;
   const int error = errno;
   if (written && rename(beside.c_str(), file.c_str()) == 0) return Done{};

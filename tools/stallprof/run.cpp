@@ -50,6 +50,11 @@ class RunCommand final : public LaunchCommand {
 
   void parse(CLI::App& app, const std::vector<std::string>& words) override {
     options_.command = parseOptionsBefore(app, words);
+    // What files say of an end or a change is for runs that have one.
+    Overrides& overrides = options_.overrides;
+    const bool changes = !set_.empty() || !replay_.empty() || !drain_.empty();
+    if (app.count("--loader") == 0 && !changes) overrides.loaderAt.clear();
+    if (app.count("--count-from") == 0 && !overrides.ends() && drain_.empty()) countFrom_.clear();
   }
 
   std::string check() override {

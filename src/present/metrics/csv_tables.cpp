@@ -130,7 +130,7 @@ std::string findingsCsv(const Analysis& analysis) {
   std::string out =
       "rank,id,phase,share_ratio,within,confidence,title,file,line,function,hot_file,hot_line,"
       "hot_function,advice,change,from,to,predicted_speedup,predicted_low,predicted_high,"
-      "predicted_basis\r\n";
+      "predicted_basis,measured_speedup,measured_low,measured_high,outcome\r\n";
   for (const Finding& f : analysis.findings) {
     const Advice advice = f.advice.empty() ? Advice{} : f.advice.front();
     out += row({std::to_string(f.rank),
@@ -153,7 +153,11 @@ std::string findingsCsv(const Analysis& analysis) {
                 numberCell(advice.predicted.speedup),
                 numberCell(advice.predicted.low),
                 numberCell(advice.predicted.high),
-                textCell(advice.predicted.speedup ? nameOf(advice.predicted.basis) : "")});
+                textCell(advice.predicted.speedup ? nameOf(advice.predicted.basis) : ""),
+                numberCell(advice.measured),
+                numberCell(advice.measuredLow),
+                numberCell(advice.measuredHigh),
+                textCell(advice.outcome)});
   }
   return out;
 }

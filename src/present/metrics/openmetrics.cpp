@@ -180,9 +180,16 @@ std::string findingMetrics(const std::vector<Finding>& findings) {
       "finding_predicted_speedup", "",
       "Old by new time with the finding's first advice; low and high are a 90 % interval, or, "
       "assumed, high is the most.");
+  Family measured(
+      "finding_measured_speedup", "",
+      "The same as trials measured it (stallprof verify); low and high are its bounds.");
   for (const Finding& finding : findings) {
     items.push_back(&finding);
     if (finding.advice.empty()) continue;
+    const Advice& advice = finding.advice.front();
+    measured.add({{"id", finding.id}, {"bound", "middle"}}, advice.measured)
+        .add({{"id", finding.id}, {"bound", "low"}}, advice.measuredLow)
+        .add({{"id", finding.id}, {"bound", "high"}}, advice.measuredHigh);
     const Prediction& p = finding.advice.front().predicted;
     const std::string basis(nameOf(p.basis));
     gain.add({{"id", finding.id}, {"bound", "middle"}, {"basis", basis}}, p.speedup)
@@ -191,7 +198,7 @@ std::string findingMetrics(const std::vector<Finding>& findings) {
   }
   return families<Finding>("finding", items, "id",
                            [](const Finding& f) -> std::string_view { return f.id; }) +
-         gain.text();
+         gain.text() + measured.text();
 }
 
 std::string deviceMetrics(const DeviceInfo& device) {

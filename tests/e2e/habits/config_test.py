@@ -96,6 +96,18 @@ class Reading(Config):
                    'odd = [\n[1],\n]\n[tool.stallprof.report]\ncolor = "always"\n'
                    '[tool.other]\ncolor = 7\n')
         self.assertTrue(self.coloured())
+        for text in ('[tool.stallprof.report]\ncolor = "always"\n  [tool.black]\nline = 99\n', '[tool."stallprof".report]\ncolor = "always"\n',
+                     '[ tool.stallprof.report ]\ncolor = "always"\n', '[tool.stallprof]\nreport.color = "always"\n',
+                     '[tool]\nother = [\n["a", "b"],\n]\nstallprof.report.color = "always"\n'):
+            self.write("pyproject.toml", text)
+            self.assertTrue(self.coloured(), text)
+            os.makedirs(os.path.join(self.dir, "sub"), exist_ok=True)
+            self.write("sub/pyproject.toml", text)
+            self.write("pyproject.toml", "")
+            self.assertTrue(self.coloured(STALLPROF_CONFIG="sub/pyproject.toml"), text)
+        for text in ('[tool.x]\ntext = """\n[tool.stallprof.report]\ncolor = "always"\n"""\n', 'not = toml = "stallprof"\n'):
+            self.write("pyproject.toml", text)
+            self.assertFalse(self.coloured(), text)
         self.write("pyproject.toml", '[project]\nname = "x"\n\n[tool.stallprof.report]\nx = 1\n')
         self.fails(r"pyproject\.toml:5: 'x' is not an option of stallprof report", "report",
                    self.recording)
@@ -114,6 +126,16 @@ class Reading(Config):
         self.assertIn("No verdict", done.stderr)
         self.assertEqual(sorted(os.listdir(self.dir)), ["own.stallprof", "runs", "stallprof.toml"])
 
+
+    def test_what_needs_another_option_waits_for_it(self):
+        self.write("stallprof.toml", '[gate]\nmax-runs = 10\nkeep = "x"\nbase-dir = "y"\n[run]\ncount-from = "optimizer-step"\n'
+                   'loader = "train.py:7"\n[verify]\nmax-runs = 4\n')
+        done = self.call("run", "--report", "none", "-o", "plain.stallprof", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("has no training steps", self.call("gate", "--baseline", "save", "d", "plain.stallprof").stderr)
+        self.assertNotIn("max-runs", self.call("verify", "--runs", "6", "plain.stallprof").stderr)
+        self.fails("needs --ab|need --ab", "gate", "--keep", "x", "a", "--", "b")
+        self.assertEqual(self.call("run", "--loader", "a.py:1", "--", "true").returncode, 125)
 
     def test_an_option_that_may_take_a_value_takes_true_or_the_value(self):
         for value, said in (("true", "gpu on, gpu windows off"), ('"windows"', "gpu off, gpu windows on"), ("false", "gpu off, gpu windows off")):

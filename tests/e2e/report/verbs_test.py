@@ -198,7 +198,9 @@ class Report(Base):
             self.fails(1, "never overwrites", "export", "-f", form, "-o", target, self.recording)
         empty = self.path("empty")  # as mktemp and CI make them
         open(empty, "w", encoding="utf-8").close()
+        os.chmod(empty, 0o600)
         self.assertEqual(call("report", self.recording, "-o", empty).returncode, 0)
+        self.assertEqual(stat.S_IMODE(os.stat(empty).st_mode), 0o600)
         # Reported before the command runs, not when hours of training are over.
         mark = self.path("ran")
         got = call("run", "-o", self.path("n.stallprof"), "--report", "json=" + target, "--", "touch", mark)

@@ -123,6 +123,16 @@ TEST_CASE("findings are rows by rank, with place, advice and gain") {
   CHECK(rows[1][column(rows, "change")] == "num_workers");
   CHECK(rows[1][column(rows, "within")].empty());
   CHECK(rows[2][column(rows, "within")] == "transform.too_few_workers");
+  CHECK(rows[1][column(rows, "measured_speedup")].empty());
+  Analysis verified = inputBound();
+  Advice& advice = verified.findings[0].advice.at(0);
+  advice.measured = 1.5;
+  advice.measuredLow = 1.4;
+  advice.outcome = "gain";
+  const auto after = parse(findingsCsv(verified));
+  CHECK(after[1][column(after, "measured_speedup")] == "1.5");
+  CHECK(after[1][column(after, "measured_low")] == "1.4");
+  CHECK(after[1][column(after, "outcome")] == "gain");
 }
 
 TEST_CASE("text of the job is neither a formula nor a second row") {

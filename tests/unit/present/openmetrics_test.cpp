@@ -146,6 +146,14 @@ TEST_CASE("the report's numbers are gauges in base units, named as its fields") 
   is("stallprof_verdict_info{bound_by=\"transform\",healthy=\"false\",confidence=\"high\"}", 1);
 }
 
+TEST_CASE("a gain that trials measured is beside the predicted one") {
+  Analysis a = inputBound();
+  a.findings.at(0).advice.at(0).measured = 1.5;
+  CHECK(contains(openMetrics(a),
+                 "stallprof_finding_measured_speedup{id=\"transform.too_few_workers\","
+                 "bound=\"middle\"} 1.5\n"));
+}
+
 TEST_CASE("what was lost of the recording is counted by its cause") {
   Analysis a = samples::inputBound();
   a.coverage.losses = {{"frame_damaged", 3}};

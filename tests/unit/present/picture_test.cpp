@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/fd.h"
@@ -219,6 +220,25 @@ TEST_CASE("the batches ready are of the steps that are held, however few") {
   REQUIRE(ready != picture.panels.end());
   for (const double value : ready->series.at(0).values)
     CHECK((std::isnan(value) || std::abs(value - 8) < 1e-9));
+}
+
+TEST_CASE("a level that holds is that level in the buckets where it begins and ends, too") {
+  std::string text = "0s process process=1 pid=100 comm=\"python3\"\n100s command_end\n";
+  for (const char* device : {"GPU-1", "GPU-2"})
+    text += std::string("repeat 90 every 1s\n1130ms device_usage device=\"") + device +
+            "\" busy=990 memory=60000000000 memory_total=85000000000 power=400000 clock=1980 "
+            "max_clock=1980\nend\n";
+  const Picture picture = panelsOf(text);
+  std::map<std::string, double> levels = {
+      {"busy, NVML", 99}, {"used", 120e9}, {"drawn", 800}, {"of its SMs", 1980}};
+  for (const Panel& panel : picture.panels)
+    for (const Series& series : panel.series)
+      if (const auto level = levels.find(series.name); level != levels.end()) {
+        for (const double value : series.values)
+          CHECK((std::isnan(value) || std::abs(value - level->second) < 1e-6 * level->second));
+        levels.erase(level);
+      }
+  CHECK(levels.empty());  // all were drawn
 }
 
 TEST_CASE("a day's counters take as many points as an hour's") {

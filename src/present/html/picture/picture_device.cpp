@@ -20,7 +20,7 @@ using Usages = std::map<StringId, Table<DeviceUsage>>;
 template <class Field>
 void addLevel(Panel& panel, const char* name, Hue hue, const Usages& usages, Field field,
               const TimeAxis& axis, double unit, bool sum) {
-  Buckets buckets(axis);
+  Buckets buckets(axis), held(axis);  // the first and the last row lie within a bucket
   double devices = 0;
   for (const auto& [id, rows] : usages)
     devices += std::any_of(rows.begin(), rows.end(), [&](auto& r) { return r.data.*field >= 0; });
@@ -28,11 +28,12 @@ void addLevel(Panel& panel, const char* name, Hue hue, const Usages& usages, Fie
   for (const auto& [id, rows] : usages)
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto value = static_cast<double>(rows[i].data.*field);
-      if (value >= 0)
-        buckets.level(rows[i].at, i + 1 < rows.size() ? rows[i + 1].at : axis.end,
-                      value * unit / (sum ? 1 : devices));
+      const Nanos end = i + 1 < rows.size() ? rows[i + 1].at : axis.end;
+      if (value < 0) continue;
+      buckets.level(rows[i].at, end, value * unit / (sum ? 1 : devices));
+      held.level(rows[i].at, end, 1 / devices);
     }
-  keep(panel, name, hue, buckets);
+  if (buckets.any()) panel.series.push_back({name, hue, buckets.over(held)});
 }
 
 template <class Field>
