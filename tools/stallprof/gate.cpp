@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -68,6 +69,15 @@ std::vector<std::pair<std::string, std::string>> outputsOf(const Request& reques
   return outputs;
 }
 
+// What the steps of a job have said before; other files are replaced.
+std::string beforeIt(const std::string& file) {
+  constexpr std::size_t kLargest = 1u << 20;  // GitHub's own limit
+  const char* const summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr || file.empty() || file != summary) return "";
+  const Result<std::string> text = readFile(file, kLargest);
+  return text.ok() ? text.value() : "";
+}
+
 int writeResults(const Request& request, const GateResult& result) {
   GateOutput options;
   options.policy = request.policy;
@@ -78,7 +88,7 @@ int writeResults(const Request& request, const GateResult& result) {
     const bool toStdout = file.empty() || file == "-";
     one.colour = toStdout ? stdoutColour(request.colour) : request.colour == "always";
     if (toStdout) one.width = stdoutColumns();
-    return writeOutput(file, gateOutput(format, result, one));
+    return writeOutput(file, beforeIt(file) + gateOutput(format, result, one));
   };
   // The verdict is seen whatever becomes of the others.
   std::vector<std::pair<std::string, std::string>> outputs = outputsOf(request);
@@ -166,6 +176,19 @@ Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
   }
 }
 
+// A run or the policy itself: the Error says which.
+Status checkNoInput(const Request& request, const std::string& policy, const std::string& file) {
+  std::vector<std::string> inputs = request.base;
+  inputs.insert(inputs.end(), request.head.begin(), request.head.end());
+  inputs.push_back(policy);
+  for (const std::string& input : inputs) {
+    std::error_code unknown;
+    if (!file.empty() && !input.empty() && fs::equivalent(input, file, unknown))
+      return Error{Error::Kind::kUsage, inQuotes(file) + " is an input of this gate"};
+  }
+  return Done{};
+}
+
 int judge(Request& request) {
   for (const std::string& word : request.reports)
     if (reportOf(word).first.empty())
@@ -177,6 +200,9 @@ int judge(Request& request) {
       return fail(fit.error().message, kUsageStatus);
   const Result<Policy> policy = readPolicy(request.policy);
   if (!policy.ok()) return fail(policy.error().message, kUsageStatus);
+  for (const auto& [format, file] : outputsOf(request))
+    if (const Status fit = checkNoInput(request, policy.value().file, file); !fit.ok())
+      return fail(fit.error().message, kUsageStatus);
   const Result<GateResult> result =
       request.runs == 0 ? judgeSides(policy.value(), request) : judgeTurns(policy.value(), request);
   return result.ok() ? writeResults(request, result.value())

@@ -264,6 +264,20 @@ class Outputs(reports.Folder):
             self.assertRegex(result["partialFingerprints"]["stallprofGate/v1"], "^[0-9a-f]{16}$")
         self.assertEqual(json.loads(self.out("sarif", self.base, status=0))["runs"][0]["results"], [])
 
+    def test_an_output_replaces_no_input_and_a_steps_summary_grows(self):
+        for file in (self.head[0], "stallprof-gate.toml"):
+            self.write("stallprof-gate.toml", POLICY)
+            before = self.read(file)
+            self.refused(2, "is an input of this gate", "-o", file, *self.base, "--", *self.head)
+            self.assertEqual(self.read(file), before)
+        summary = os.path.join(self.dir, self.write("summary.md", "# earlier\n"))
+        for _ in range(2):
+            reports.call("gate", "--report", "markdown=" + summary, *self.base, "--", *self.head, cwd=self.dir,
+                         env={"GITHUB_STEP_SUMMARY": summary})
+        text = self.read("summary.md")
+        self.assertTrue(text.startswith("# earlier\n"))
+        self.assertEqual(text.count("stallprof gate"), 2)
+
     def test_gitlab(self):
         got = json.loads(self.out("gitlab"))
         self.assertEqual(len(got), 2)
