@@ -70,7 +70,7 @@ struct IteratorBegin {
 struct Fetch {
   ThreadId thread;
   std::uint32_t loader = 0, epoch = 0;
-  Nanos duration{}, cpu{};   // cpu: this thread's, inside the call; of most an estimate (epoch.c)
+  Nanos duration{}, cpu{};   // cpu: of this thread, in the call; fetch_clock.h estimates it
   std::int64_t batch = -1;   // the loader's own index of the batch that was delivered
   std::int32_t worker = -1;  // who made it; -1 with no workers
   std::int32_t ready = -1;   // batches that had already arrived when the call began

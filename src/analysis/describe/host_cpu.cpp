@@ -14,16 +14,37 @@ namespace {
 constexpr Nanos kMinForCpu = std::chrono::seconds(2);
 constexpr double kChanged = 0.1;  // of the most cores: what is less is no other limit
 
+// The counter of the last row until `at`, as it was read then; 0: none.
+double readUntil(const Table<ProcessUsage>& rows, Nanos at) {
+  const auto after =
+      std::upper_bound(rows.begin(), rows.end(), at,
+                       [](Nanos t, const Timed<ProcessUsage>& row) { return t < row.at; });
+  for (auto row = after; row != rows.begin();)
+    if ((--row)->data.cpu >= Nanos{}) return static_cast<double>(row->data.cpu.count());
+  return 0;
+}
+
 // CPU of processes that came and went between two samples: the host row's sum has it, by their
-// parents' counters, and no process's own row. Taken as even over the run.
+// parents' counters, and no process's own row. A row's sum is of the samples before it. A run's
+// start may have none of it, and its epochs all.
 double unseenCpu(const Trace& trace, const Interval& within) {
-  const auto all = knownIn(trace.host, &HostUsage::jobCpu);
-  if (!all || all->second <= all->first) return 0;
-  double seen = 0;
-  for (const ProcessLife& process : trace.processes)
-    seen += valueAt(process.usage, &ProcessUsage::cpu, Nanos::max()).value_or(0);
-  const double total = *valueAt(trace.host, &HostUsage::jobCpu, Nanos::max());
-  return std::max(0.0, total - seen) * seconds(within.length()) / seconds(all->second - all->first);
+  const auto unseenAt = [&](const Timed<HostUsage>& row, Nanos at) {
+    auto unseen = static_cast<double>(row.data.jobCpu.count());
+    for (const ProcessLife& process : trace.processes) unseen -= readUntil(process.usage, at);
+    return unseen;
+  };
+  const Timed<HostUsage>*first = nullptr, *last = nullptr, *final = nullptr;
+  for (const auto& row : trace.host) {
+    if (row.data.jobCpu < Nanos{}) continue;
+    if (first == nullptr || row.at <= within.begin) first = &row;
+    if (last == nullptr || row.at <= within.end) last = &row;
+    final = &row;
+  }
+  if (first == last) return 0;
+  // No more than of the whole run: rows that were thinned out are not of the same samples.
+  const double all = std::max(0.0, unseenAt(*final, Nanos::max()));
+  const double unseen = unseenAt(*last, last->at) - unseenAt(*first, first->at);
+  return std::clamp(unseen, 0.0, all) * seconds(within.length()) / seconds(last->at - first->at);
 }
 
 // The host row's sum is as old as the last sample of each process, up to two seconds: a window is

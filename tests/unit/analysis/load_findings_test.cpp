@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // load.*: each finding fires on a training made for it and stays silent on its neighbour.
 #include <cmath>
+#include <utility>
 
 #include "tests/catch.h"
 #include "tests/unit/analysis/facts_builder.h"
@@ -204,6 +205,34 @@ TEST_CASE("load.worker_startup fires above 2 % and not for persistent workers") 
   Training kept = starting(6);
   kept.persistent = true;
   CHECK_FALSE(fires(kept, "load.worker_startup"));
+}
+
+TEST_CASE("what workers do in the first batch of each epoch is done again with them") {
+  // 200 ms in which the first batch of each epoch reads: they are no start of the workers.
+  const auto judged = [](double slow, bool persistent) {
+    Training t = starting(slow);
+    t.persistent = persistent;
+    Facts f = factsOf(t);
+    for (std::size_t i = 0; i < f.trainer.steps.size(); i += 20) {
+      Step& step = f.trainer.steps[i];
+      BatchWork& work = f.trainer.works[i];
+      work.batch = work.worker;
+      work.extract += ms(slow);
+      work.end += ms(slow);
+      if (i >= f.trainer.warmup) f.trainer.blame.startup -= step.blame.startup;
+      if (i >= f.trainer.warmup) f.trainer.blame.extract += step.blame.startup;
+      step.blame.extract += std::exchange(step.blame.startup, Nanos{});
+    }
+    return f.judge();
+  };
+  CHECK_FALSE(find(judged(0, false), "load.worker_startup"));
+  CHECK_FALSE(find(judged(200, true), "load.worker_startup"));
+  const Judgement j = judged(200, false);
+  const Finding* found = find(j, "load.worker_startup");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.49) < 0.03);  // 10 of 20.5 ms
+  CHECK(says(*found, "with their slower first batches"));
+  CHECK(std::abs(*adviceIn(*found, "persistent_workers")->predicted.speedup - 1.95) < 0.1);
 }
 
 TEST_CASE("load.worker_startup predicts the epoch without its start") {

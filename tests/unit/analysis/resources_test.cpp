@@ -222,10 +222,22 @@ TEST_CASE("the job's CPU is that of its processes' own samples; the host's row i
   const RunFacts run = runOf(trace, true);
   CHECK(equals(run.jobCpuRatio, 7.0 / 20));
   CHECK(equals(run.externalCpuRatio, 1.0 / 20));
-  // What came and went between two samples is only in the sum.
-  Trace more = trace;
-  more.host.back().data.jobCpu = 16700ms;
-  CHECK(equals(runOf(more, true).jobCpuRatio, 8.0 / 20));
+}
+
+TEST_CASE("CPU of processes that came and went between two samples counts when it was used") {
+  const auto jobIs = [](const char* at10, const char* at20) {
+    return runOf(traceOf(kTrainer +
+                         "manifest cores_usable=2\n"
+                         "0 usage process=1 cpu=0\n9s usage process=1 cpu=4s\n"
+                         "19s usage process=1 cpu=9s\n21s usage process=1 cpu=10s\n"
+                         "0 host busy=0 job_cpu=0\n10s host busy=8s job_cpu=" +
+                         at10 + "\n20s host busy=16s job_cpu=" + at20 + "\n"),
+                 true)
+        .jobCpuRatio;
+  };
+  CHECK(equals(jobIs("4s", "9s"), 5.0 / 20));
+  CHECK(equals(jobIs("4s", "12s"), 7.0 / 20));  // and 2 s of others, all in the window
+  CHECK(equals(jobIs("7s", "12s"), 5.0 / 20));  // all before it
 }
 
 TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of batches used") {
