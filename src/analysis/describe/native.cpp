@@ -171,7 +171,9 @@ class Places {
       const auto maximum = std::max_element(
           use.below.begin(), use.below.end(),
           [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
-      if (maximum != use.below.end()) f.below = lineOf(trace_, maximum->second.second);
+      // Samples of both kinds are not of one instant: a few are under what was called before.
+      if (maximum != use.below.end() && maximum->second.first >= kMinNativeShare * use.samples)
+        f.below = lineOf(trace_, maximum->second.second);
       info.functions.push_back(std::move(f));
     }
     std::stable_sort(

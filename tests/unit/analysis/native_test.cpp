@@ -101,6 +101,19 @@ TEST_CASE("under a Python function the native one is named that most of its samp
   CHECK(a.native->functions[0].below.function.raw() == "Image.resize");
 }
 
+TEST_CASE("a native function of which a few samples alone are under a Python function names none") {
+  const auto below = [](const char* under, const char* elsewhere) {
+    const std::string gemm = "file=\"/lib/libblas.so\" offset=64 function=\"gemm\" samples=";
+    const Analysis a =
+        underPython("0 stack stack=1 file=\"train.py\" line=20 function=\"get_batch\"\n", 1,
+                    "10ms native thread=1 duration=1s stack=1 " + gemm + under +
+                        "\n10ms native thread=1 duration=1s " + gemm + elsewhere + "\n");
+    return a.native.value().functions.at(0).below.function.raw();
+  };
+  CHECK(below("10", "90").empty());
+  CHECK(below("60", "40") == "get_batch");
+}
+
 TEST_CASE("a pool's samples are its submitter's, but not those that spin") {
   const Analysis a = underPython(
       "0 thread thread=9 process=1 tid=900 name=\"pool\"\n"

@@ -18,6 +18,8 @@ TEST_CASE("installed files are named from their package on, the user's as they a
   CHECK(path("<frozen importlib._bootstrap_external>") == "importlib/_bootstrap_external.py");
   CHECK(path("<__array_function__ internals>") == "numpy/core/overrides.py");
   CHECK(!users("<frozen os>"));
+  CHECK(path("/tmp/torchinductor_me/ab/cabc.py") == "torchinductor_me/ab/cabc.py");
+  CHECK(!users("/tmp/torchinductor_me/ab/cabc.py"));  // written by torch.compile
   CHECK(!users("/usr/lib/python3.11/os.py"));
   for (const char* own : {"train.py", "/home/me/lib/python/train.py", "/srv/datasets/coco.py",
                           "<string>", "<stdin>", "/srv/python3.11/train.py"}) {

@@ -27,7 +27,10 @@ void addBatchEvidence(Finding& f, const Evidence& e) {
   if (d.batch.alone() <= 0) return;
   if (d.batchCpu <= 0)  // an imported trace
     return addEvidence(f, "making a batch takes {}", {timeWord(d.batch.alone())});
-  addEvidence(f, "making a batch takes {}, of which {} is CPU time",
+  addEvidence(f,
+              d.batchCpu > d.batch.alone()  // of several threads
+                  ? "making a batch takes {}, and {} of CPU time"
+                  : "making a batch takes {}, of which {} is CPU time",
               {timeWord(d.batch.alone()), timeWord(d.batchCpu)});
 }
 

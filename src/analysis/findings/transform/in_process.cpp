@@ -15,13 +15,13 @@ constexpr const char* kInProcessTitle = "Batches are made in the training proces
 
 const AdviceDefinition kOutOfPython{
     "out_of_python", {}, [](const AdviceContext& c) {
-      return "More threads do not help: only one thread of a process runs Python code at a time. "
-             "Use several processes to make batches" +
-             atLine(c.finding.where) +
-             " (keras.utils.PyDataset with workers and use_multiprocessing=True, a process pool "
-             "behind the generator), or move the work into map() with TensorFlow's own operations "
-             "and num_parallel_calls=tf.data.AUTOTUNE. prefetch(1) at the end makes one batch "
-             "during the previous step.";
+      return "Make several batches at a time" + atLine(c.finding.where) +
+             ": in threads, if compiled code that releases the GIL takes the time (PIL, OpenCV, "
+             "NumPy; keras.utils.PyDataset(workers=N)), else in processes "
+             "(use_multiprocessing=True, a process pool behind the generator), because only one "
+             "thread of a process runs Python code at a time. Or move the work into map() with "
+             "TensorFlow's own operations and num_parallel_calls=tf.data.AUTOTUNE. prefetch(1) at "
+             "the end makes one batch during the previous step.";
     }};
 
 constexpr double kLocked = 0.80;     // of the time in which data are made

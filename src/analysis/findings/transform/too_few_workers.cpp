@@ -7,18 +7,21 @@ namespace {
 
 constexpr double kWorkersBusy = 0.70;  // in-order delivery idles busy workers to this
 
-// A pipeline of tf.data in which no map or interleave is sequential, and which prefetches.
+// A pipeline of tf.data in which maps or interleaves are parallel and none is not, and which
+// prefetches.
 bool isParallel(const LoaderInfo& loader) {
   const std::string stages = "." + loader.pipeline + ".";
   const auto has = [&](const char* stage) { return stages.find(stage) != std::string::npos; };
-  return has(".Prefetch(") && !has(".Map.") && !has(".Interleave.");
+  return has(".Prefetch(") && has(".Parallel") && !has(".Map.") && !has(".Interleave.");
 }
 
 const AdviceDefinition kMoreProducers{
     "more_producers", {}, [](const AdviceContext& c) {
       const auto& run = c.analysis.run;
       const bool tensorflow = run.framework && run.framework->starts_with("tensorflow");
-      if (tensorflow && std::any_of(run.loaders.begin(), run.loaders.end(), isParallel))
+      // Of several it is not known which is the one.
+      if (tensorflow && !run.loaders.empty() &&
+          std::all_of(run.loaders.begin(), run.loaders.end(), isParallel))
         return std::string(
             "The pipeline already has parallel maps and prefetch. Read several files at once "
             "(interleave with num_parallel_calls=tf.data.AUTOTUNE, or num_parallel_reads), batch "
