@@ -89,6 +89,13 @@ Maybe<StepSeconds> stepSeconds(const Analysis& a) {
   return StepSeconds{step * (1 - part), step * part};
 }
 
+bool holdsItsPeriodic(const StepSeconds& run, double recordedPeriodic, std::size_t evaluations) {
+  constexpr std::size_t kMany = 10;  // one more or less is a tenth of it
+  constexpr double kAlike = 1.25;
+  return evaluations >= kMany && run.periodic > 0 && recordedPeriodic > 0 &&
+         std::abs(std::log(run.periodic / recordedPeriodic)) < std::log(kAlike);
+}
+
 std::string otherHost(const RunInfo& recorded, const RunInfo& here) {
   const auto differ = [](const std::string& what, const std::string& was, const std::string& is) {
     return was.empty() || is.empty() || was == is

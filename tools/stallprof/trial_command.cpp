@@ -289,7 +289,7 @@ void TrialCommand::planRuns(const Analysis& analysis) {
                           " and others), unless this shell disables them or the program's code "
                           "names a server or mode. Other network traffic was not changed.");
   if (plan_.periodicStep > kLittle * step)
-    result_.notes.push_back("Evaluation, saving and logging count as in the recorded run, " +
+    result_.notes.push_back(std::string(kPeriodicNote) + " in the recorded run, " +
                             percentText(plan_.periodicStep / step) +
                             " of its time. Short runs can contain too much or too little of them.");
 }

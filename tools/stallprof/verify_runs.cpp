@@ -75,6 +75,7 @@ class Runs {
   // The Error says why it gave no steps.
   Result<MeasuredRun> run(const std::string& name, const std::vector<std::string>& options);
   Status run(std::size_t which, std::size_t number);
+  void choosePeriodic(const StepSeconds& step, const TrainerFacts& trainer);
   // One note of all runs, kept up to date: `ratio` of the CPUs went to others during this one.
   void noteOthers(double ratio);
   [[nodiscard]] bool open(const Trial& trial) const {
@@ -85,6 +86,7 @@ class Runs {
   Trials& trials_;
   std::vector<double> base_;
   std::map<std::size_t, std::vector<double>> bytes_;  // peaks, by trial; kBase: as it is
+  bool ownPeriodic_ = false;                          // evaluation counts as in each run
   std::int64_t runs_ = 0, noisyRuns_ = 0;
   double noise_ = 0;    // the most of any run
   Nanos longest_{};     // run that gave steps
@@ -199,7 +201,8 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
                                             "): make a recording on this host, and try that"};
   const Resources& used = analysis.resources;
   noteOthers(used.externalCpuRatio.value_or(0) + used.stealRatio.value_or(0));
-  const double paced = step->plain + (drains ? step->periodic : plan_.periodicStep);
+  if (longest_ == Nanos(0)) choosePeriodic(*step, read.value().analyzed.trainer);
+  const double paced = step->plain + (drains || ownPeriodic_ ? step->periodic : plan_.periodicStep);
   std::fprintf(stderr, "stallprof: %s: %s a step, %s steps in the window, after %.1f s\n",
                name.c_str(), durationText(fromSeconds(paced)).c_str(),
                countText(analysis.steps.windowCount).c_str(), seconds(took));
@@ -211,6 +214,18 @@ Result<MeasuredRun> Runs::run(const std::string& name, const std::vector<std::st
   if (const auto& peak = analysis.resources.peakRssBytes)
     measured.peakBytes = static_cast<double>(*peak);
   return measured;
+}
+
+// By the first run, which is of the command as it is.
+void Runs::choosePeriodic(const StepSeconds& step, const TrainerFacts& trainer) {
+  std::size_t evaluations = 0;
+  for (const Epoch& epoch : trainer.epochs)
+    evaluations += epoch.evaluation && trainer.windowInterval().contains(epoch.begin);
+  ownPeriodic_ = holdsItsPeriodic(step, plan_.periodicStep, evaluations);
+  for (std::string& note : trials_.notes)
+    if (ownPeriodic_ && note.starts_with(kPeriodicNote))
+      note =
+          fmt::format("{} in each run: the first had {} evaluations.", kPeriodicNote, evaluations);
 }
 
 Status Runs::run(std::size_t which, std::size_t number) {

@@ -12,6 +12,9 @@
 
 namespace stallprof {
 
+// How the note begins on what counts as evaluation, saving and logging.
+inline constexpr std::string_view kPeriodicNote = "Evaluation, saving and logging count as";
+
 // How the trials of a recording are run.
 struct VerifyPlan {
   std::vector<std::string> command;
@@ -40,7 +43,7 @@ struct VerifyPlan {
 
 // One run of the command: of its window.
 struct MeasuredRun {
-  double step = 0;          // seconds; its periodic work is the recorded run's
+  double step = 0;          // seconds; its periodic work may be the recorded run's
   Maybe<double> peakBytes;  // resident, of all processes
   TrialEnd end;             // of a run of seconds of steps; else nothing is silent
   std::string unsure;       // why its steps may say nothing of a gain; empty: they do

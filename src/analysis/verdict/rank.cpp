@@ -127,11 +127,13 @@ std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) 
   return tied.size() > 1 ? tied : std::vector<int>{};
 }
 
+// Instead of what an earlier order said.
 void noteTies(std::vector<Finding>& findings, bool stepless) {
+  constexpr std::string_view kTie = "a tie: its gain is within 10 % of rank 1's";
+  for (Finding& f : findings)
+    std::erase_if(f.evidence, [&](const EvidenceItem& item) { return item.text == kTie; });
   for (const int rank : tiedRanks(findings, stepless))
-    if (rank > 1)
-      addEvidence(findings[static_cast<std::size_t>(rank) - 1],
-                  "a tie: its gain is within 10 % of rank 1's");
+    if (rank > 1) addEvidence(findings[static_cast<std::size_t>(rank) - 1], kTie);
 }
 
 bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
@@ -350,6 +352,7 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   if (findings.empty() || verdict.healthy.value_or(false)) return;
   sortFindings(findings);
   putCaveatsLast(findings, false);  // what is tried has steps
+  noteTies(findings, false);
   verdict.tied = tiedRanks(findings, false);
   if (verdict.withheld) return;
   verdict.boundBy = boundBy(findings, worthIt(findings[0]), false);

@@ -181,6 +181,18 @@ TEST_CASE("what trials measured is certain beside a tie") {
   rankVerified(list, v);
   REQUIRE(v.tied.size() == 2);
   CHECK(v.confidence == Confidence::kVerified);
+  // Tried, the second is the first, and its own tie is said of the other.
+  const auto ties = [](const Finding& f) {
+    return std::count_if(f.evidence.begin(), f.evidence.end(),
+                         [](const EvidenceItem& e) { return e.text.starts_with("a tie:"); });
+  };
+  CHECK(ties(list[1]) == 1);
+  list[1].advice[0].measured = 1.52;
+  list[1].advice[0].measuredHigh = 1.53;
+  rankVerified(list, v);
+  CHECK(list[0].id == "periodic.logging");
+  CHECK(ties(list[0]) == 0);
+  CHECK(ties(list[1]) == 1);
 }
 
 TEST_CASE("what most of a finding is goes before it where its own fix gains about as much") {
