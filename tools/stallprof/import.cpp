@@ -48,8 +48,9 @@ class ImportCommand final : public Command {
     replayKineto(trace.value(), workers_, *writer.value());
     writer.value()->flush();
     const auto lost = writer.value()->takeNotes().losses;
+    const auto unwritten = [&](LossKind kind) { return lost[static_cast<std::size_t>(kind)] > 0; };
     const int why = writer.value()->error();
-    if (why != 0 || std::count(lost.begin(), lost.end(), 0) != std::ssize(lost)) {
+    if (why != 0 || unwritten(LossKind::kDiskFull) || unwritten(LossKind::kWriteError)) {
       writer.value()->discard();
       return fail(inQuotes(recording_) + " cannot be written" +
                       (why != 0 ? ": " + troubleText(why) : " whole"),

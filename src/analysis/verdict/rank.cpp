@@ -127,10 +127,9 @@ std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) 
   return tied.size() > 1 ? tied : std::vector<int>{};
 }
 
-// Instead of what an earlier order said.
 void noteTies(std::vector<Finding>& findings, bool stepless) {
   constexpr std::string_view kTie = "a tie: its gain is within 10 % of rank 1's";
-  for (Finding& f : findings)
+  for (Finding& f : findings)  // of an earlier order
     std::erase_if(f.evidence, [&](const EvidenceItem& item) { return item.text == kTie; });
   for (const int rank : tiedRanks(findings, stepless))
     if (rank > 1) addEvidence(findings[static_cast<std::size_t>(rank) - 1], kTie);
@@ -138,8 +137,7 @@ void noteTies(std::vector<Finding>& findings, bool stepless) {
 
 bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
 
-// Waited for and handed over: several small costs may each be worth little alone. A device that is
-// busy meanwhile waits for none of it.
+// Waited for and handed over, in however small costs; a device that is busy waits for none of it.
 double forData(const Evidence& e) {
   return e.device.timeline && e.device.bound() ? 0 : e.wait + e.ownLoad;
 }
