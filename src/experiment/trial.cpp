@@ -89,7 +89,8 @@ Maybe<StepSeconds> stepSeconds(const Analysis& a) {
   return StepSeconds{step * (1 - part), step * part};
 }
 
-bool holdsItsPeriodic(const StepSeconds& run, double recordedPeriodic, std::size_t evaluations) {
+bool representsPeriodicWork(const StepSeconds& run, double recordedPeriodic,
+                            std::size_t evaluations) {
   constexpr std::size_t kMany = 10;  // one more or less is a tenth of it
   constexpr double kAlike = 1.25;
   return evaluations >= kMany && run.periodic > 0 && recordedPeriodic > 0 &&

@@ -87,10 +87,10 @@ struct StepSeconds {
 // Null: no step.
 [[nodiscard]] Maybe<StepSeconds> stepSeconds(const Analysis& analysis);
 
-// Whether a run of seconds, with so many evaluations in its window, holds as much of it as the
-// recorded one, so that each run may be measured with its own: a fix can change it, too.
-[[nodiscard]] bool holdsItsPeriodic(const StepSeconds& run, double recordedPeriodic,
-                                    std::size_t evaluations);
+// Whether a run with so many evaluations in its window has as much periodic work a step as the
+// recorded run. Each run is then measured with its own, because a fix can change that, too.
+[[nodiscard]] bool representsPeriodicWork(const StepSeconds& run, double recordedPeriodic,
+                                          std::size_t evaluations);
 
 // What the two runs ran on, where it differs: a clause. Empty: nothing that is known of both.
 [[nodiscard]] std::string otherHost(const RunInfo& recorded, const RunInfo& here);

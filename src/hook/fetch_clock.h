@@ -32,8 +32,8 @@ struct account {
 /* Of an epoch's batches so far; begins as zeros. */
 struct fetchCpu {
   int64_t readings; /* of batches */
-  struct share ofThread,
-      ofPool;           /* CPU of those read, and their time, or number if made elsewhere */
+  /* CPU of those read, and their time; if made elsewhere, their number. */
+  struct share ofThread, ofPool;
   struct share running; /* time of batches without a switch, and their number */
 };
 

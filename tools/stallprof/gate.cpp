@@ -69,8 +69,9 @@ std::vector<std::pair<std::string, std::string>> outputsOf(const Request& reques
   return outputs;
 }
 
-// What the steps of a job have said before; other files are replaced.
-std::string beforeIt(const std::string& file) {
+// The text that earlier steps of a GitHub job have written to `file`; "" for any other file, which
+// is replaced.
+std::string earlierSummary(const std::string& file) {
   constexpr std::size_t kLargest = 1u << 20;  // GitHub's own limit
   const char* const summary = std::getenv("GITHUB_STEP_SUMMARY");
   if (summary == nullptr || file.empty() || file != summary) return "";
@@ -88,7 +89,7 @@ int writeResults(const Request& request, const GateResult& result) {
     const bool toStdout = file.empty() || file == "-";
     one.colour = toStdout ? stdoutColour(request.colour) : request.colour == "always";
     if (toStdout) one.width = stdoutColumns();
-    return writeOutput(file, beforeIt(file) + gateOutput(format, result, one));
+    return writeOutput(file, earlierSummary(file) + gateOutput(format, result, one));
   };
   // The verdict is seen whatever becomes of the others.
   std::vector<std::pair<std::string, std::string>> outputs = outputsOf(request);
@@ -263,7 +264,7 @@ class GateCommand final : public Command {
     options.remove_option(options.get_option("base"));
     std::vector<std::string> command = parseOptionsBefore(options, split.before);
     turns_ = options.count("--ab") > 0;
-    // What files say of runs by turns is for those.
+    // Options of a configuration file that need --ab apply only with it.
     if (!turns_ && options.count("--max-runs") == 0) request_.maximum = 0;
     if (!turns_ && options.count("--base-dir") == 0) request_.baseDirectory.clear();
     if (!turns_ && options.count("--keep") == 0) request_.keep.clear();

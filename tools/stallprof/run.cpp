@@ -50,7 +50,7 @@ class RunCommand final : public LaunchCommand {
 
   void parse(CLI::App& app, const std::vector<std::string>& words) override {
     options_.command = parseOptionsBefore(app, words);
-    // What files say of an end or a change is for runs that have one.
+    // Options of a configuration file that need another one apply only with it.
     Overrides& overrides = options_.overrides;
     const bool changes = !set_.empty() || !replay_.empty() || !drain_.empty();
     if (app.count("--loader") == 0 && !changes) overrides.loaderAt.clear();

@@ -71,8 +71,8 @@ void TrialCommand::parse(CLI::App& app, const std::vector<std::string>& words) {
   const SplitWords split = splitAtDashes(words);
   parseWords(app, split.before);
   command_ = split.after;
-  if (app.count("--max-runs") == 0 && maximum_ > 0)
-    maximum_ = std::max(maximum_, runs_);  // a file's
+  // That of a configuration file is for fewer --runs.
+  if (app.count("--max-runs") == 0 && maximum_ > 0) maximum_ = std::max(maximum_, runs_);
 }
 
 std::string TrialCommand::check() {

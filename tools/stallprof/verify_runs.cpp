@@ -221,7 +221,7 @@ void Runs::choosePeriodic(const StepSeconds& step, const TrainerFacts& trainer) 
   std::size_t evaluations = 0;
   for (const Epoch& epoch : trainer.epochs)
     evaluations += epoch.evaluation && trainer.windowInterval().contains(epoch.begin);
-  ownPeriodic_ = holdsItsPeriodic(step, plan_.periodicStep, evaluations);
+  ownPeriodic_ = representsPeriodicWork(step, plan_.periodicStep, evaluations);
   for (std::string& note : trials_.notes)
     if (ownPeriodic_ && note.starts_with(kPeriodicNote))
       note =

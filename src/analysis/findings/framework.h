@@ -14,7 +14,7 @@ enum class Framework {
   kTensorFlow,
   kJax,
   kUnknown,  // Python without one that is known; PyTorch is likely, and named with a condition
-  kOther,    // Python with one that this has no advice for: XGBoost, LightGBM
+  kOther,    // Python with another, as XGBoost: no advice is specific to it
   kNone,     // no Python was seen
 };
 

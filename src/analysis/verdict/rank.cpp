@@ -129,7 +129,7 @@ std::vector<int> tiedRanks(const std::vector<Finding>& findings, bool stepless) 
 
 void noteTies(std::vector<Finding>& findings, bool stepless) {
   constexpr std::string_view kTie = "a tie: its gain is within 10 % of rank 1's";
-  for (Finding& f : findings)  // of an earlier order
+  for (Finding& f : findings)  // from an earlier ranking
     std::erase_if(f.evidence, [&](const EvidenceItem& item) { return item.text == kTie; });
   for (const int rank : tiedRanks(findings, stepless))
     if (rank > 1) addEvidence(findings[static_cast<std::size_t>(rank) - 1], kTie);

@@ -205,10 +205,10 @@ TEST_CASE("a fix that did not run when it was tried ranks behind what was not tr
 }
 
 TEST_CASE("runs with many evaluations, as the recorded one, count with their own") {
-  CHECK(holdsItsPeriodic({0.1, 0.02}, 0.021, 10));
-  CHECK_FALSE(holdsItsPeriodic({0.1, 0.02}, 0.021, 9));  // one more or less counts
-  CHECK_FALSE(holdsItsPeriodic({0.1, 0.02}, 0.03, 40));  // the recorded run had another share
-  CHECK_FALSE(holdsItsPeriodic({0.1, 0}, 0, 40));
+  CHECK(representsPeriodicWork({0.1, 0.02}, 0.021, 10));
+  CHECK_FALSE(representsPeriodicWork({0.1, 0.02}, 0.021, 9));  // one more or less counts
+  CHECK_FALSE(representsPeriodicWork({0.1, 0.02}, 0.03, 40));  // the recorded run had another share
+  CHECK_FALSE(representsPeriodicWork({0.1, 0}, 0, 40));
 }
 
 TEST_CASE("a run's pace is of its plain steps, whatever fell into it") {

@@ -76,6 +76,7 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   const double start = startupShare(e), withFirsts = slowFirstsShare(e);
   const double share = std::max(start, withFirsts);
   if (share <= kStartupShare) return {};
+  const double perEpoch = withFirsts > start ? share * e.perStep * w.stepsPerEpoch : w.startup;
   Finding f = loaderFinding(e, share, "Workers are restarted for every epoch");
   if (withFirsts > start)
     addEvidence(f, "starting workers takes {} of the time, with their slower first batches {}",
@@ -83,9 +84,9 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   else
     addEvidence(f, "starting workers takes {} of the time", {ratioWord(share)});
   if (const double steps = stepsOfWholeEpochs(e); steps > 0 && w.stepsPerEpoch > 0)
-    addEvidence(f, "{} per epoch of {} steps", {timeWord(w.startup), numberWord(steps)});
+    addEvidence(f, "{} per epoch of {} steps", {timeWord(perEpoch), numberWord(steps)});
   else if (w.stepsPerEpoch > 0)
-    addEvidence(f, "{} per epoch", {timeWord(w.startup)});
+    addEvidence(f, "{} per epoch", {timeWord(perEpoch)});
   PipelineSettings s = e.gains.base();
   s.persistent = true;
   PipelineSettings slow = s;
