@@ -87,6 +87,11 @@ struct PhaseRule {
   return namesFramework(rule) && !rule.handover;
 }
 
+// Waits for what was dispatched before, whenever that was.
+[[nodiscard]] inline bool awaitsResults(const PhaseRule& rule) {
+  return namesModel(rule) && rule.waits && rule.overhead == OverheadKind::kNone;
+}
+
 // The rules of one file. The Error names file and line: "my.toml:7: ...".
 [[nodiscard]] Result<std::vector<PhaseRule>> parseRules(std::string_view toml,
                                                         const std::string& file);

@@ -32,7 +32,7 @@ struct Request {
   std::string baseDirectory, keep;    // what else belongs to --ab
   std::vector<std::string> base, head, reports;
   std::vector<std::string> baseCommand, headCommand;  // with --ab
-  std::map<std::string, int> statuses;                // of Turns
+  std::map<std::string, int> statuses;                // of GateTurns
 };
 
 // The file named, else stallprof-gate.toml where it stands, else the default policy.
@@ -152,7 +152,7 @@ Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
   const TurnsPlan plan = {
       maximum,     interims.size() > 1, baseCommand, request.headCommand, request.baseDirectory,
       request.keep};
-  Turns turns;
+  GateTurns turns;
   // A metric that these runs cannot have is reported after the first two, not after the last.
   if (const Status ran = runByTurns(plan, 1, turns); !ran.ok()) return ran.error();
   request.base = turns.base;

@@ -31,7 +31,7 @@ Result<std::string> makeTurnDirectory(std::string name) {
 
 // The recording's place is appended to its side. Does not return where the user interrupts it.
 Status runOne(const RecordedRun& run, const std::string& name, const std::string& which,
-              Turns& turns) {
+              GateTurns& turns) {
   const Nanos began = now();
   const auto status = runRecorded(run);
   if (interruption() != 0) {
@@ -53,7 +53,7 @@ Status runOne(const RecordedRun& run, const std::string& name, const std::string
 }
 
 // Once, before the first run.
-Status prepare(const TurnsPlan& plan, Turns& turns) {
+Status prepare(const TurnsPlan& plan, GateTurns& turns) {
   if (const Status recorded = checkRecorded(); !recorded.ok()) return recorded;
   std::error_code error;
   if (!plan.baseDirectory.empty() && !fs::is_directory(plan.baseDirectory, error))
@@ -68,7 +68,7 @@ Status prepare(const TurnsPlan& plan, Turns& turns) {
 
 }  // namespace
 
-Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns) {
+Status runByTurns(const TurnsPlan& plan, std::size_t runs, GateTurns& turns) {
   if (turns.place.empty())
     if (const Status prepared = prepare(plan, turns); !prepared.ok()) return prepared;
   noteInterruption();

@@ -20,7 +20,7 @@ struct TurnsPlan {
 };
 
 // The recordings, in order. Fewer than planned where a command failed: the last one made is its.
-struct Turns {
+struct GateTurns {
   std::vector<std::string> base, head, notes;
   std::map<std::string, int> statuses;  // of each recording's run, as waitpid() gives it
   std::string place;                    // the directory, absolute; "": not made yet
@@ -32,6 +32,6 @@ struct Turns {
 // to a file beside each recording; one line a run to stderr. Blocks until the last has ended;
 // whatever kills this process ends the running command; INT and QUIT wait for its end. The Error
 // (kUsage) is for what could not be run at all.
-[[nodiscard]] Status runByTurns(const TurnsPlan& plan, std::size_t runs, Turns& turns);
+[[nodiscard]] Status runByTurns(const TurnsPlan& plan, std::size_t runs, GateTurns& turns);
 
 }  // namespace stallprof

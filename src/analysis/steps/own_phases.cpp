@@ -44,21 +44,13 @@ class PhaseFinder {
  public:
   // `fetched`: the hook times the loader's batches.
   PhaseFinder(const Trace& trace, const StackLabels& labels, ThreadId thread, bool fetched)
-      : trace_(trace), labels_(labels), fetched_(fetched), calls_(firstCalls(trace, thread)) {}
+      : trace_(trace), labels_(labels), fetched_(fetched), calls_(callsOfSteps(trace, thread)) {}
 
   // `seen`: how often the stack was, and when.
   void see(StackId stack, OwnSamples seen) {
     const StackLabel& label = labels_.of(stack, Side::kTrainer);
     if (!label.update.none()) seen.update = seen.optimizer = seen.all;
-    if (const PhaseRule* rule = label.rule) {
-      if (rule->id == "torch.backward") seen.update = seen.backward = seen.all;
-      seen.logs = (rule->overhead == OverheadKind::kLogging) * seen.all;
-      seen.data = namesData(*rule) * seen.all;
-      seen.model = namesModel(*rule) * seen.all;
-      seen.arrays = rule->arrays * seen.all;
-      seen.framework = namesOperators(*rule) * seen.all;
-      seen.programs = (rule->id == kOwnProgram) * seen.framework;
-    }
+    if (label.rule) seen.claim(*label.rule);
     if (label.handover) seen.awaits = 0;  // who hands over shows what it is waited for
     whole_.add(seen);
     std::set<Name> met;  // once each, though it may call itself
@@ -93,7 +85,7 @@ class PhaseFinder {
     const auto found = functions_.find(nameOf(frame));
     if (found == functions_.end()) return false;
     return runsModelRarely(found->second) ||
-           (isBelowUpdate(frame) && !found->second.plays && runsModelRarely(lineOf(frame)));
+           (isBelowSteps(frame) && !found->second.plays && runsModelRarely(lineOf(frame)));
   }
 
   // A line at which the thread stands still now and then, whatever for.
@@ -155,8 +147,13 @@ class PhaseFinder {
     return f.all >= kMinPhaseSamples && f.inLong >= kInLongSteps * f.all &&
            f.firstLong < f.lastLong && f.data <= kNoModel * f.all;
   }
-  static bool runsModelRarely(const OwnSamples& f) {
-    return rare(f) && ofModel(f) >= kRunsModel * f.all && f.update == 0 && !f.plays;
+  [[nodiscard]] bool runsModelRarely(const OwnSamples& f) const {
+    return rare(f) && ofModel(f) >= kRunsModel * f.all && f.update == 0 && !f.plays &&
+           (stepsAwaitResults() || f.results <= kHalf * ofModel(f));
+  }
+  // Where steps are only dispatched, a result that is asked for now and then waits for them all.
+  [[nodiscard]] bool stepsAwaitResults() const {
+    return whole_.usualResults > kMuchOfFunction * whole_.usualModel;
   }
   static double ofModel(const OwnSamples& f) { return f.model + f.framework - f.programs; }
   static bool reads(const OwnSamples& f) {
@@ -175,7 +172,7 @@ class PhaseFinder {
   }
   // The first line of a function that trains at which the model runs; 0: it does not train.
   [[nodiscard]] std::uint32_t firstOfModel(const Name& name) const {
-    if (const auto call = calls_.find(name); call != calls_.end()) return call->second;
+    if (const auto call = calls_.find(name); call != calls_.end()) return call->second.first;
     const double updates = functions_.at(name).update;
     if (updates == 0) return 0;
     for (auto at = lines_.lower_bound({name, 0}); at != lines_.end() && at->first.first == name;
@@ -223,6 +220,12 @@ class PhaseFinder {
   [[nodiscard]] bool isBelowUpdate(StackId frame) const {
     const std::uint32_t last = lastOf(nameOf(frame), &OwnSamples::update);
     return last > 0 && trace_.stack(frame).line > last;
+  }
+  // Likewise, or below the last call of steps that have no frame of their own.
+  [[nodiscard]] bool isBelowSteps(StackId frame) const {
+    const auto call = calls_.find(nameOf(frame));
+    return isBelowUpdate(frame) ||
+           (call != calls_.end() && trace_.stack(frame).line > call->second.last);
   }
   // So few samples lie in a turn with the model that the others may be anywhere in theirs.
   static bool farApart(const OwnSamples& f) { return f.before + f.after < kFewPlaced * f.all; }
@@ -285,7 +288,7 @@ class PhaseFinder {
   const Trace& trace_;
   const StackLabels& labels_;
   const bool fetched_;
-  const std::map<Name, std::uint32_t> calls_;  // by firstCalls()
+  const std::map<Name, CallLines> calls_;
   OwnSamples whole_;
   double operators_ = 0, others_ = 0;
   std::map<Name, OwnSamples> functions_;

@@ -44,9 +44,10 @@ namespace stallprof {
 // samples show operators or BLAS, and no larger a part of them than the loop's body is of the time.
 //
 // Evaluating: they run the model, never backward nor an update, and lie in a few steps of an
-// optimizer alone, each far longer than the others; or a line below the update that is so. All of
-// their time is periodic. One that steps an environment, by a rule or by the words of a name in it,
-// is none: what it plays is trained on.
+// optimizer alone, each far longer than the others; or a line below the update that is so. Not by
+// waiting for results alone, unless the other steps wait for theirs: it may be steps that were only
+// dispatched. All of their time is periodic. One that steps an environment, by a rule or by the
+// words of a name in it, is none: what it plays is trained on.
 //
 // Pausing: lines in such steps alone at which the thread is asleep, or waits for another process.
 //

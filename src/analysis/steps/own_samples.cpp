@@ -10,6 +10,7 @@
 #include "base/add_members.h"
 #include "classify/frames.h"
 #include "classify/native_work.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -61,19 +62,19 @@ bool hasWord(std::string_view function, std::span<const std::string_view> words)
 
 }  // namespace
 
-std::map<FunctionName, std::uint32_t> firstCalls(const Trace& trace, ThreadId thread) {
+std::map<FunctionName, CallLines> callsOfSteps(const Trace& trace, ThreadId thread) {
   std::map<std::pair<std::uint32_t, FunctionName>, std::vector<std::uint32_t>> lines;
   for (const auto& row : trace.stepPlaces)
     if (row.data.thread == thread)
       lines[{row.data.optimizer, {row.data.function, row.data.file}}].push_back(row.data.line);
-  std::map<FunctionName, std::uint32_t> first;
+  std::map<FunctionName, CallLines> found;
   for (const auto& [of, called] : lines)
     for (const std::uint32_t line : called)
       if (line == called.back() || std::count(called.begin(), called.end(), line) > 1) {
-        std::uint32_t& known = first.try_emplace(of.second, line).first->second;
-        known = std::min(known, line);
+        CallLines& known = found.try_emplace(of.second, CallLines{line, line}).first->second;
+        known = {std::min(known.first, line), std::max(known.last, line)};
       }
-  return first;
+  return found;
 }
 
 void OwnSamples::see(const Sample& sample) {
@@ -91,9 +92,23 @@ void OwnSamples::see(const Trace& trace, const NativeSlice& native, NativeClass 
   if (ofOperators) (*ofOperators ? operators : others) += native.samples;
 }
 
+void OwnSamples::claim(const PhaseRule& rule) {
+  if (rule.id == "torch.backward") update = backward = all;
+  logs = (rule.overhead == OverheadKind::kLogging) * all;
+  data = namesData(rule) * all;
+  model = namesModel(rule) * all;
+  arrays = rule.arrays * all;
+  framework = namesOperators(rule) * all;
+  programs = (rule.id == kOwnProgram) * framework;
+  results = awaitsResults(rule) * all;
+  usualModel = namesWork(rule) * (all - inLong);
+  usualResults = awaitsResults(rule) * (all - inLong);
+}
+
 void OwnSamples::add(const OwnSamples& more) {
   addMembers<&OwnSamples::all, &OwnSamples::data, &OwnSamples::model, &OwnSamples::arrays,
-             &OwnSamples::framework, &OwnSamples::programs, &OwnSamples::update,
+             &OwnSamples::framework, &OwnSamples::programs, &OwnSamples::results,
+             &OwnSamples::usualModel, &OwnSamples::usualResults, &OwnSamples::update,
              &OwnSamples::backward, &OwnSamples::optimizer, &OwnSamples::writes, &OwnSamples::logs,
              &OwnSamples::asleep, &OwnSamples::awaits, &OwnSamples::before, &OwnSamples::after,
              &OwnSamples::operators, &OwnSamples::others, &OwnSamples::unlocked,

@@ -9,6 +9,7 @@
 
 #include "analysis/facts/native_samples.h"
 #include "analysis/facts/stack_samples.h"
+#include "classify/rule_table.h"
 #include "trace/trace.h"
 
 // What OwnPhases counts of the user's own functions, and what their names say.
@@ -16,15 +17,19 @@ namespace stallprof {
 
 using FunctionName = std::tuple<StringId, StringId>;  // function, file
 
-// The first line of each function at which the hook saw the thread's steps called. A line that was
-// left for another and never came back warmed up.
-[[nodiscard]] std::map<FunctionName, std::uint32_t> firstCalls(const Trace& trace, ThreadId thread);
+struct CallLines {
+  std::uint32_t first = 0, last = 0;
+};
+// The lines of each function at which the hook saw the thread's steps called. A line that was left
+// for another and never came back warmed up.
+[[nodiscard]] std::map<FunctionName, CallLines> callsOfSteps(const Trace& trace, ThreadId thread);
 
 // Of a function, a line or a stack: samples in the trainer's thread, and how many of them are so.
 struct OwnSamples {
   double all = 0, data = 0, model = 0, arrays = 0;
   double framework = 0;                // operators of a framework's, or called by its model;
   double programs = 0;                 // of these, waiting for a program that it started
+  double results = 0;                  // of the model's, waiting for what was dispatched before
   double update = 0;                   // backward, an optimizer
   double backward = 0, optimizer = 0;  // of these
   double writes = 0;                   // blocked writing a file
@@ -36,13 +41,16 @@ struct OwnSamples {
   double unlocked = 0, locked = 0;   // running without the interpreter's lock, with it
   double sources = 0;                // of these, and of the kernel's own: reads, decodes, fetches
   double stores = 0;                 // of the kernel's own: writes
-  double inLong = 0;                 // in steps far longer than the others,
+  double usualModel = 0, usualResults = 0;         // the model's, and these, in all other steps
+  double inLong = 0;                               // in steps far longer than the others,
   std::size_t firstLong = SIZE_MAX, lastLong = 0;  // of these
   bool plays = false;                              // an environment, by the words of a name
 
   void see(const Sample& sample);
   // A sample of the kernel's.
   void see(const Trace& trace, const NativeSlice& native, NativeClass is);
+  // All of them are of a stack that the rule claims.
+  void claim(const PhaseRule& rule);
   void add(const OwnSamples& more);
 };
 

@@ -402,6 +402,38 @@ TEST_CASE("a line below the update that runs the model in a few long steps evalu
   CHECK(near2(periodicOf(withRareWork(26, "running", true)), 0));  // in each step, too
 }
 
+// As JAX's: main() calls its step at line 32, and waits for the loss there (22) or does not (21).
+// After every 30th step, 400 ms at line 34 wait for a result (25), or call operators (24).
+TEST_CASE("a line below the call of a step that has no frame of its own evaluates likewise") {
+  const auto of = [](int step, int rare, int line = 32) {
+    std::string text = test::kTrainer + kReadFrames +
+                       "0 stack stack=21 caller=16 file=\"/u/site-packages/jax/_src/pjit.py\" "
+                       "function=\"call\" line=9\n"
+                       "0 stack stack=22 caller=16 file=\"/u/site-packages/jax/_src/array.py\" "
+                       "function=\"ArrayImpl._value\" line=9\n"
+                       "0 stack stack=23 file=\"train.py\" function=\"main\" line=34\n"
+                       "0 stack stack=24 caller=23 file=\"/u/site-packages/jax/_src/numpy/"
+                       "reductions.py\" function=\"mean\" line=9\n"
+                       "0 stack stack=25 caller=23 file=\"/u/site-packages/jax/_src/array.py\" "
+                       "function=\"ArrayImpl._value\" line=9\n"
+                       "0 step_place thread=1 optimizer=1 line=" +
+                       std::to_string(line) + " function=\"main\" file=\"train.py\"\n";
+    for (int at = 0; at < 4000; at += 1000)
+      text += "repeat 30 every 20ms\n" + std::to_string(at) +
+              "ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n" +
+              seen(at + 1, 1, 21) + seen(at + 11, 1, step) + std::to_string(at + 19) +
+              "ms optimizer thread=1 duration=1ms optimizer=1\nend\n" + std::to_string(at + 600) +
+              "ms slice thread=1 duration=400ms run=400ms samples=40 wait=running\n" +
+              seen(at + 601, 40, rare);
+    return periodicOf(analyze(test::traceOf(text)));
+  };
+  CHECK(near2(of(22, 24), 0.32));
+  CHECK(near2(of(22, 25), 0.32));
+  CHECK(near2(of(21, 24), 0.32));
+  CHECK(near2(of(21, 25), 0));  // of steps that were only dispatched, perhaps
+  CHECK(near2(of(22, 24, 34), 0));
+}
+
 TEST_CASE("a line that is asleep, or waits for a program, in a few long steps alone is a pause") {
   for (const auto& [stack, wait] : {std::pair(25, "sleep"), std::pair(27, "child"),
                                     std::pair(29, "poll"), std::pair(29, "event_loop")}) {
