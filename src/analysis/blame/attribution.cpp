@@ -167,6 +167,14 @@ bool inPart(const EpochSpan& epoch, const CountedBefore& before, Nanos end) {
          (before.until == Nanos::zero() || epoch.end > before.windowEnd);
 }
 
+void addStart(const TrainerTimeline& timeline, const EpochSpan& span, Epoch& epoch) {
+  epoch.batches = span.fetches.size();
+  if (!span.hasWorkers || span.reused || span.fetches.empty()) return;
+  epoch.starting = span.iteratorEnd - span.iterator +
+                   timeline.fetches[span.fetches[0]]->data.duration +
+                   (span.ended ? span.end - span.closing : Nanos{});
+}
+
 std::vector<Epoch> makeEpochs(const TrainerTimeline& timeline, const std::vector<Step>& steps,
                               Nanos end) {
   std::unordered_map<std::uint32_t, Epoch> sums;
@@ -179,7 +187,9 @@ std::vector<Epoch> makeEpochs(const TrainerTimeline& timeline, const std::vector
     if ((!span.counted && !span.evaluation) || !inPart(span, timeline.before, end)) continue;
     Epoch epoch;
     epoch.epoch = span.epoch;
+    epoch.loader = span.loader;
     epoch.evaluation = span.evaluation;
+    if (span.evaluation) addStart(timeline, span, epoch);
     epoch.whole = span.ended;
     epoch.begin = timeline.madeAhead(span) ? span.begin : span.iterator;
     epoch.end = span.end;

@@ -140,9 +140,13 @@ struct SlowSampleFacts {
 
 // One epoch over the loader by the trainer.
 struct Epoch {
-  std::uint32_t epoch = 0;
+  std::uint32_t epoch = 0, loader = 0;
   Nanos begin{}, end{};
   Nanos stopped{};  // between them
+  // Of an evaluation: its batches, and the trainer's time in which workers are started for it and
+  // ended, and its first batch is awaited; 0 where no worker is.
+  std::uint64_t batches = 0;
+  Nanos starting{};
   std::uint64_t steps = 0;
   Nanos wait{};
   bool evaluation = false;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
@@ -38,6 +40,45 @@ PipelineSettings settingsOf(const LoaderSeen* loader, const RunFacts& run, doubl
 Workers workersOf(const LoaderSeen* loader) {
   if (!loader || loader->workers <= 0) return Workers::kNone;
   return loader->persistent ? Workers::kPersistent : Workers::kStartedEachEpoch;
+}
+
+// What another setting of the trainer's loader changes beside its own epochs: the line that makes
+// it may make those of evaluation, and others when these are done with.
+void addAlike(const Trace& trace, const TrainerFacts& t, const LoaderSeen& loader, Workload& w) {
+  if (t.windowSteps() == 0) return;
+  std::map<std::uint32_t, const LoaderSeen*> alike;
+  for (const auto& row : trace.loaders)
+    if (row.data.process == loader.process && row.data.kind == loader.kind &&
+        row.data.file == loader.file && row.data.line == loader.line &&
+        row.data.workers == loader.workers)
+      alike[row.data.loader] = &row.data;
+  std::set<std::uint32_t> known;
+  double epochs = 0, first = 0, firstStart = 0;
+  for (const Epoch& epoch : t.epochs) {
+    const auto of = alike.find(epoch.loader);
+    const bool isFirst = known.insert(epoch.loader).second;
+    if (epoch.begin < t.windowBegin || epoch.begin >= t.windowEnd) continue;
+    if (!epoch.evaluation) {
+      epochs += 1;
+      first += isFirst;
+    } else if (of != alike.end() && epoch.starting > Nanos{}) {
+      const auto& [size, ours] = std::pair(of->second->batchSize, loader.batchSize);
+      const double each = static_cast<double>(size) / static_cast<double>(ours);
+      w.evaluation.start += seconds(epoch.starting);
+      w.evaluation.count += 1;
+      w.evaluation.batches +=
+          static_cast<double>(epoch.batches) * (size > 0 && ours > 0 ? each : 1);
+      firstStart += isFirst ? seconds(epoch.starting) : 0;
+    }
+  }
+  w.firstStart = epochs > 0 ? first / epochs : 0;
+  if (w.evaluation.start <= 0 || loader.line == 0) {
+    w.evaluation = {};
+    return;
+  }
+  w.evaluation.firstStart = firstStart / w.evaluation.start;
+  for (double* sum : {&w.evaluation.start, &w.evaluation.count, &w.evaluation.batches})
+    *sum /= static_cast<double>(t.windowSteps());
 }
 
 // What others cost the job: no more than its threads waited for a core. Programs of a lower
@@ -212,8 +253,9 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   const bool lacked = lackedCores(t, run);
   const auto steps = static_cast<double>(t.windowSteps());
   const double perStep = steps > 0 ? seconds(t.window()) / steps : 0;
-  const Workload work =
+  Workload work =
       t.loader >= 0 && !loader ? Workload{} : workloadOf(t, workersOf(loader), run.childCpu);
+  if (workersOf(loader) == Workers::kStartedEachEpoch) addAlike(trace, t, *loader, work);
   Evidence e{trace, t,
              run,   Gains(work, settingsOf(loader, run, external), perStep, lacked ? external : 0),
              {},    loader};

@@ -97,7 +97,8 @@ class Pipeline {
     early_.clear();
     outstanding_.assign(workerCount(), 0);
     const double startup = settings_.startup >= 0 ? settings_.startup : workload_.startup;
-    begin(0, {{{settings_.persistent || workerCount() == 0 ? 0 : startup, 0}}});
+    const double again = settings_.persistent ? workload_.firstStart : 1;
+    begin(0, {{{workerCount() == 0 ? 0 : startup * again, 0}}});
     trainer_ = Doing::kStarting;
     while (delivered_ < length_ || trainer_ != Doing::kDone) {
       const int who = machine_.advance();
@@ -289,10 +290,8 @@ double lockedWith(const Workload& w, const PipelineSettings& s) {
   return w.locked * s.lockedScale * (all > 0 ? left / all : 1);
 }
 
-}  // namespace
-
-double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) {
-  if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
+// With evaluation as it was.
+double trainingStep(const Workload& w, const PipelineSettings& s, const Draw& draw) {
   const double apart = w.apart + w.apartPeriodic * s.periodicScale;
   const double minimum = std::max(w.zipped * s.zippedScale, lockedWith(w, s));
   const double stepsPerEpoch = s.oneEpoch ? 0 : w.stepsPerEpoch;
@@ -313,6 +312,23 @@ double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) 
   if (stepsPerEpoch <= 0) return apart + std::max(steady, minimum);
   const double begin = pipeline.marks().back() - steady * static_cast<double>(n);
   return apart + std::max(steady + std::max(0.0, begin) / stepsPerEpoch, minimum);
+}
+
+// What of evaluation's start is saved, or is more.
+double savedOfEvaluation(const Workload& w, const PipelineSettings& s) {
+  const EvaluationDemand& e = w.evaluation;
+  if (e.start <= 0) return 0;
+  const double batch = scaled(w.meanBatch, s).alone();
+  if (s.workers < 1) return e.start - e.batches * batch;
+  if (s.persistent) return e.start * (1 - e.firstStart) - std::min(e.start, e.count * batch);
+  return s.startup >= 0 && w.startup > 0 ? e.start * (1 - s.startup / w.startup) : 0;
+}
+
+}  // namespace
+
+double simulate(const Workload& w, const PipelineSettings& s, const Draw& draw) {
+  if (w.batches.empty() || w.steps.empty() || draw.empty()) return 0;
+  return std::max(0.0, trainingStep(w, s, draw) - savedOfEvaluation(w, s));
 }
 
 Draw drawBlocks(std::size_t from, std::size_t steps, std::size_t block, std::uint64_t seed) {

@@ -42,6 +42,15 @@ struct Firsts {
   std::vector<std::size_t> firsts, others;
 };
 
+// Evaluation whose loader takes the settings that the trainer's does, as one line makes both; of a
+// step of the window.
+struct EvaluationDemand {
+  double start = 0;       // seconds in which workers are started, ended, and first awaited
+  double count = 0;       // evaluations
+  double batches = 0;     // of the training's size
+  double firstStart = 0;  // share of `start` that is a loader's first: persistent workers leave it
+};
+
 struct Workload {
   std::vector<BatchDemand> batches;  // of the window, by delivery
   std::vector<StepDemand> steps;     // of the window
@@ -49,10 +58,14 @@ struct Workload {
   double trainerCpuRatio = 1;  // cores the trainer's process keeps busy in own + load
   double stepsPerEpoch = 0;    // 0: no epoch began in the window
   double startup = 0;          // an epoch's start: until the first worker runs
+  double firstStart = 0;  // share of the window's epochs that are their loader's first: these start
+                          // persistent workers, too
   // Seconds a step of the window that lie between steps (after an epoch, before the next).
-  double apart = 0;          // evaluation and what no rule claims: no setting changes it
-  double apartPeriodic = 0;  // checkpoints there
-  double batchBytes = 0;     // mean; 0: not known
+  double apart = 0;             // evaluation and what no rule claims: no setting changes it
+  double apartPeriodic = 0;     // checkpoints there
+  EvaluationDemand evaluation;  // a part of these, or of the steps' periodic work
+  BatchDemand meanBatch;
+  double batchBytes = 0;  // mean; 0: not known
   // Measured with no workers: fetch and step took turns, and the device worked through both. Then
   // `own` is without the part of the fetch that its work hid.
   bool inProcess = false;
@@ -119,8 +132,9 @@ using Draw = std::vector<std::uint32_t>;
 // slows alike when more is runnable than there are cores). Where workers are started with each
 // epoch, its first batches and its first step are played as slowly as such were seen; all others
 // are of the rest. No workers: fetch and compute take turns. No step is shorter than zipped loaders
-// need for it, nor than a lock of the workers is held for it. Pure: same arguments, same answer. 0
-// when there is nothing to play.
+// need for it, nor than a lock of the workers is held for it. Evaluation with the same settings
+// starts as many workers, or makes its batches itself. Pure: same arguments, same answer. 0 when
+// there is nothing to play.
 [[nodiscard]] double simulate(const Workload& workload, const PipelineSettings& settings,
                               const Draw& draw);
 

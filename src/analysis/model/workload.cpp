@@ -207,6 +207,15 @@ double meanOf(const std::vector<Row>& rows, Of of) {
   return mean;
 }
 
+BatchDemand meanOf(const std::vector<BatchDemand>& batches) {
+  BatchDemand mean{.io = meanOf(batches, &BatchDemand::io),
+                   .blocked = meanOf(batches, &BatchDemand::blocked),
+                   .cpu = meanOf(batches, &BatchDemand::cpu),
+                   .put = meanOf(batches, &BatchDemand::put)};
+  if (mean.cpu > 0) mean.pool = meanOf(batches, &BatchDemand::coreSeconds) / mean.cpu;
+  return mean;
+}
+
 }  // namespace
 
 Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
@@ -254,6 +263,7 @@ Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
   fetchCpu *= weightOf(w.batches.size(), batches);
   addLock(t, batches, w);
   if (sized > 0) w.batchBytes = bytes / sized;
+  w.meanBatch = meanOf(w.batches);
   w.ofBatches = firstsOf(w.batches);
   w.ofSteps = firstsOf(w.steps);
   // With no workers the fetch runs in the trainer's process, and its CPU is the batch's.
@@ -268,12 +278,8 @@ Demand demandOf(const Workload& w) {
   Demand d;
   std::vector<double> alone;
   for (const BatchDemand& b : w.batches) alone.push_back(b.alone());
-  d.batch = {.io = meanOf(w.batches, &BatchDemand::io),
-             .blocked = meanOf(w.batches, &BatchDemand::blocked),
-             .cpu = meanOf(w.batches, &BatchDemand::cpu),
-             .put = meanOf(w.batches, &BatchDemand::put)};
-  d.batchCpu = meanOf(w.batches, &BatchDemand::coreSeconds);
-  d.batch.pool = d.batch.cpu > 0 ? d.batchCpu / d.batch.cpu : 1;
+  d.batch = w.meanBatch;
+  d.batchCpu = d.batch.coreSeconds();
   d.step.own = meanOf(w.steps, &StepDemand::own);
   d.step.load = meanOf(w.steps, &StepDemand::load);
   d.step.copy = meanOf(w.steps, &StepDemand::copy);

@@ -234,3 +234,117 @@ TEST_CASE("batches within eval() and train() end an evaluation only if they are 
     CHECK(std::abs(evaluationShare(*a) - evaluationShare(alone)) < 0.001);
   }
 }
+
+namespace {
+
+// 16 epochs of 20 steps of 20 ms with one worker, started in 40 ms, and after each an evaluation of
+// three batches, whose worker takes 140 ms to start, and 60 to end. Line 12 makes the trainer's
+// loader, `line` the evaluation's, a new one every `each` epochs.
+std::string withEvaluation(int line, int each = 100) {
+  std::string text = "manifest cores_usable=4\n" + test::kTrainer + test::kWorker;
+  const auto loader = [&](int at, int id, int of) {
+    text += std::to_string(at) + "ms loader process=1 loader=" + std::to_string(id) +
+            " kind=\"torch.DataLoader\" batching=\"auto\" dataset=\"D\" workers=1 batch_size=32 "
+            "prefetch=2 file=\"train.py\" line=" +
+            std::to_string(of) + "\n";
+  };
+  loader(0, 1, 12);
+  for (int i = 0, id = 1; i < 16; ++i) {
+    const int at = 1000 + 700 * i, evaluation = at + 440, key = 10 + 2 * i;
+    const auto fetch = [&](int begin, int of, int length, const std::string& what) {
+      text += std::to_string(begin) + "ms fetch thread=1 loader=" + std::to_string(of) +
+              " epoch=" + std::to_string(of == 1 ? 1 + 2 * i : 2 + 2 * i) +
+              " duration=" + std::to_string(length) + "ms cpu=1ms " + what + "\n";
+    };
+    const auto iterator = [&](int begin, int of, int length, int epochKey) {
+      text += std::to_string(begin) + "ms iterator thread=1 loader=" + std::to_string(of) +
+              " epoch=" + std::to_string(of == 1 ? 1 + 2 * i : 2 + 2 * i) +
+              " key=" + std::to_string(epochKey) + " duration=" + std::to_string(length) +
+              "ms cpu=1ms\n" + std::to_string(begin + length / 2) +
+              "ms worker thread=2 key=" + std::to_string(epochKey) + " worker=0 workers=1\n";
+    };
+    if (i % each == 0) loader(evaluation - 1, ++id, line);
+    iterator(at, 1, 40, key);
+    for (int step = 0; step < 20; ++step) {
+      const int begin = at + 40 + 20 * step;
+      const std::string number = std::to_string(step);
+      text += std::to_string(begin - 6) + "ms task thread=2 key=" + std::to_string(key) +
+              " worker=0 batch=" + number + " fetch_begin=0 fetch_end=4ms put_end=5ms cpu=4ms\n";
+      fetch(begin, 1, 1, "batch=" + number + " worker=0 ready=1");
+      text += std::to_string(begin + 15) + "ms optimizer thread=1 duration=2ms optimizer=1\n";
+    }
+    fetch(at + 439, 1, 1, "end=1");
+    iterator(evaluation, id, 100, key + 1);
+    fetch(evaluation + 100, id, 40, "batch=0 worker=0");
+    fetch(evaluation + 150, id, 1, "batch=1 worker=0 ready=1");
+    fetch(evaluation + 160, id, 1, "batch=2 worker=0 ready=1");
+    fetch(evaluation + 170, id, 60, "end=1");
+  }
+  return text;
+}
+
+// Null also where there is no such finding.
+const Advice* adviceIn(const Analysis& a, std::string_view finding, std::string_view id) {
+  const Finding* found = test::find(a, finding);
+  return found ? test::adviceIn(*found, id) : nullptr;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what starts an evaluation's workers ends with the fix where one line makes both loaders") {
+  const Analysis a = analyze(test::traceOf(withEvaluation(12)));
+  const Finding* started = test::find(a, "load.worker_startup");
+  REQUIRE(started);
+  CHECK(std::abs(started->shareRatio - 240.0 / 700) < 0.02);
+  CHECK(test::says(*started, "28 % of the time is for evaluation"));
+  const Advice* kept = test::adviceIn(*started, "persistent_workers");
+  REQUIRE(kept);
+  CHECK(std::abs(*kept->predicted.speedup - 700.0 / 465) < 0.05);  // a first batch is awaited
+  const Advice* none = test::adviceIn(*started, "fewer_workers");
+  REQUIRE(none);
+  CHECK(std::abs(*none->predicted.speedup - 700.0 / 550) < 0.1);  // it makes its batches itself
+  const Finding* evaluation = test::find(a, "periodic.evaluation");
+  REQUIRE(evaluation);
+  CHECK(test::says(*evaluation, "takes 28 %"));
+  CHECK_FALSE(test::adviceIn(*evaluation, "persistent_evaluation"));
+}
+
+TEST_CASE("persistent workers of a loader that is made again are started with it") {
+  const auto gain = [](int each) {
+    const Analysis a = analyze(test::traceOf(withEvaluation(12, each)));
+    const Advice* kept = adviceIn(a, "load.worker_startup", "persistent_workers");
+    return kept ? *kept->predicted.speedup : 0;
+  };
+  CHECK(std::abs(gain(2) - 700.0 / 565) < 0.05);
+  CHECK(std::abs(gain(1) - 700.0 / 660) < 0.05);
+}
+
+TEST_CASE("of an evaluation whose loader another line makes the setting is that line's") {
+  const Analysis a = analyze(test::traceOf(withEvaluation(13)));
+  const Finding* started = test::find(a, "load.worker_startup");
+  REQUIRE(started);
+  CHECK(std::abs(started->shareRatio - 40.0 / 700) < 0.02);
+  CHECK_FALSE(test::says(*started, "for evaluation"));
+  const Finding* evaluation = test::find(a, "periodic.evaluation");
+  REQUIRE(evaluation);
+  CHECK(evaluation->where.line == 13);
+  const Advice* kept = test::adviceIn(*evaluation, "persistent_evaluation");
+  REQUIRE(kept);
+  CHECK(std::abs(*kept->predicted.speedup - 700.0 / 520) < 0.02);
+  CHECK_FALSE(adviceIn(analyze(test::traceOf(withEvaluation(13, 1))), "periodic.evaluation",
+                       "persistent_evaluation"));
+}
+
+TEST_CASE("intervals from eval() to train() have their own length, whatever else evaluates") {
+  std::string text = withEvaluation(13);
+  for (const int at : {1490, 8490})
+    text += std::to_string(at) +
+            "ms span thread=1 duration=20ms phase=periodic source=hook "
+            "name=\"evaluation\" file=\"train.py\" line=77\n";
+  const Analysis a = analyze(test::traceOf(text));
+  const Finding* evaluation = test::find(a, "periodic.evaluation");
+  REQUIRE(evaluation);
+  CHECK(test::says(*evaluation, "1 interval from eval() to train(), 20 ms"));
+  CHECK(evaluation->where.line == 13);
+}

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/verdict/judge.h"
+#include "tests/unit/analysis/found.h"
 
 // Hand-made facts: a training of equal steps, written down as the numbers a reader can check.
 // Milliseconds throughout. Every step computes `compute`, waits `wait` (blamed as given), and so
@@ -209,19 +210,10 @@ inline const Finding* find(const Judgement& j, std::string_view id) {
 inline bool fires(const Training& t, std::string_view id) {
   return find(factsOf(t).judge(), id) != nullptr;
 }
-inline const Advice* adviceIn(const Finding& f, std::string_view id) {
-  for (const Advice& a : f.advice)
-    if (a.id == id) return &a;
-  return nullptr;
-}
 // Null also where the finding did not fire.
 inline const Advice* adviceIn(const Judgement& j, std::string_view finding, std::string_view id) {
   const Finding* f = find(j, finding);
   return f ? adviceIn(*f, id) : nullptr;
-}
-inline bool says(const Finding& f, std::string_view words) {
-  return std::any_of(f.evidence.begin(), f.evidence.end(),
-                     [&](const EvidenceItem& e) { return e.text.find(words) != e.text.npos; });
 }
 inline double bestSpeedup(const Finding& f) {
   double best = 0;

@@ -23,11 +23,15 @@ const AdviceDefinition kKeepIterator{
              atSetting(c) + " for each batch, and ends them.";
     }};
 
+double evaluationShare(const Evidence& e) {
+  return e.perStep > 0 ? e.gains.workload().evaluation.start / e.perStep : 0;
+}
+
 double startupShare(const Evidence& e) {
   const Workload& w = e.gains.workload();
   const double modelled =
       w.stepsPerEpoch > 0 && e.perStep > 0 ? w.startup / w.stepsPerEpoch / e.perStep : 0;
-  return std::max(e.startup, modelled);
+  return std::max(e.startup, modelled) + evaluationShare(e);
 }
 
 // What workers that go on would save: also what they do in their first batches, as imports.
@@ -76,13 +80,18 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   const double start = startupShare(e), withFirsts = slowFirstsShare(e);
   const double share = std::max(start, withFirsts);
   if (share <= kStartupShare) return {};
-  const double perEpoch = withFirsts > start ? share * e.perStep * w.stepsPerEpoch : w.startup;
+  const double evaluation = evaluationShare(e);
+  const double perEpoch =
+      withFirsts > start || evaluation > 0 ? share * e.perStep * w.stepsPerEpoch : w.startup;
   Finding f = loaderFinding(e, share, "Workers are restarted for every epoch");
   if (withFirsts > start)
     addEvidence(f, "starting workers takes {} of the time, with their slower first batches {}",
                 {ratioWord(start), ratioWord(share)}, ratioWord(share));
   else
     addEvidence(f, "starting workers takes {} of the time", {ratioWord(share)});
+  if (evaluation > kStartupShare)
+    addEvidence(f, "{} of the time is for evaluation, whose loader the same line makes",
+                {ratioWord(evaluation)});
   if (const double steps = stepsOfWholeEpochs(e); steps > 0 && w.stepsPerEpoch > 0)
     addEvidence(f, "{} per epoch of {} steps", {timeWord(perEpoch), numberWord(steps)});
   else if (w.stepsPerEpoch > 0)
@@ -111,7 +120,7 @@ extern const FindingDefinition kWorkerStartup(
   first batches are repeated each time. The next step also copies memory that forked workers share.)",
      .rule = R"(persistent_workers is off, and starting workers takes over 2 % of the window, or the
   pipeline model predicts over 5 % without it: what a worker imports or compiles in its first batch
-  is done again in each epoch.)",
+  is done again in each epoch. Evaluation counts where the same line makes its loader.)",
      .fixes = R"(- persistent_workers=True.
 - num_workers=0, or fewer, if batches are so cheap that starting workers costs more.
 - Longer epochs: a sampler that repeats the data set. One iterator, not next(iter(loader)).

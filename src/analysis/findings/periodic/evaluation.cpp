@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // periodic.evaluation: evaluation takes a large part of the training time.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "analysis/facts/source_lines.h"
+#include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/steps/timeline.h"
 
@@ -17,6 +20,14 @@ const AdviceDefinition kSeparateEvaluation =
 const AdviceDefinition kRarerEvaluation =
     deviceAdvice("rarer_evaluation", "Evaluate half as often, or on a fixed part of the data.");
 
+const AdviceDefinition kPersistentEvaluation{
+    "persistent_evaluation", {}, [](const AdviceContext& c) {
+      return "Pass " + settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
+             ": the workers of the evaluation's loader then wait for the next evaluation instead "
+             "of "
+             "being restarted.";
+    }};
+
 constexpr std::string_view kForwardAlone =
     "by function names, there were more forward passes than the backward passes explain";
 
@@ -28,6 +39,7 @@ constexpr std::int64_t kUpdatesBetween = 4;
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
   std::int64_t count = 0;
+  double seconds = 0;
   const PhaseSpan* longest = nullptr;
 };
 Evaluations evaluationsIn(const Evidence& e) {
@@ -37,9 +49,54 @@ Evaluations evaluationsIn(const Evidence& e) {
         !intervalOf(span).overlaps(e.trainer.windowInterval()))
       continue;
     ++found.count;
+    found.seconds += stallprof::seconds(span.data.duration);
     if (!found.longest || span.data.duration > found.longest->duration) found.longest = &span.data;
   }
   return found;
+}
+
+// The loader whose workers take most of the time to start, of those of evaluations in the window.
+struct Starting {
+  double share = 0;  // of the window, all loaders
+  const LoaderSeen* loader = nullptr;
+  double again = 0;  // of the loader's line: not its loaders' first start
+};
+Starting startingIn(const Evidence& e) {
+  Starting found;
+  std::map<std::pair<StringId, std::uint32_t>, Starting> lines;
+  std::set<std::uint32_t> known;
+  const ProcessId process = e.trace.thread(e.trainer.thread).process;
+  for (const Epoch& epoch : e.trainer.epochs) {
+    const bool again = !known.insert(epoch.loader).second;
+    if (!epoch.evaluation || epoch.begin < e.trainer.windowBegin ||
+        epoch.begin >= e.trainer.windowEnd)
+      continue;
+    const double share = seconds(epoch.starting) / e.window;
+    found.share += share;
+    for (const auto& row : e.trace.loaders)
+      if (row.data.loader == epoch.loader && row.data.process == process) {
+        Starting& line = lines[{row.data.file, row.data.line}];
+        line.loader = &row.data;
+        line.share += share;
+        line.again += again ? share : 0;
+      }
+  }
+  const auto longest = std::max_element(
+      lines.begin(), lines.end(),
+      [](const auto& a, const auto& b) { return a.second.share < b.second.share; });
+  if (longest == lines.end()) return found;
+  return {found.share, longest->second.loader, longest->second.again};
+}
+
+// Where the line of the trainer's loader does not make the evaluation's as well: then it is
+// load.worker_startup's.
+Maybe<Advice> persistentEvaluation(const Evidence& e, const Starting& starting) {
+  const LoaderSeen* loader = starting.loader;
+  if (!loader || loader->persistent || loader->workers < 1 || starting.again < kNotable) return {};
+  if (e.loader && e.loader->file == loader->file && e.loader->line == loader->line) return {};
+  return adviceOf(kPersistentEvaluation, {"loader_arg", "persistent_workers", "False", "True"},
+                  reducedTo(starting.again, 0.1, 0.3, 0, kMinStep),
+                  "the workers' memory stays in use while the model trains");
 }
 
 // predict() comes in most steps, or as often as samples can distinguish: of samples in a random
@@ -70,15 +127,20 @@ Maybe<Finding> evaluation(const Evidence& e) {
     addEvidence(f, "{} in {} steps",
                 {countWord(epochs, "evaluation"),
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
+  const Starting starting = startingIn(e);
+  if (starting.share > kNotable)
+    addEvidence(f, "starting and ending its workers, and waiting for their first batch, takes {}",
+                {ratioWord(starting.share)});
   const Evaluations own = evaluationsIn(e);
   if (own.count > 0) {
-    addEvidence(f,
-                own.count == 1 ? "{} from eval() to train(), {}, in {} steps"
-                               : "{} from eval() to train(), {} each, in {} steps",
-                {countWord(own.count, "interval"),
-                 timeWord(share * e.window / static_cast<double>(own.count)),
-                 countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
-    f.where = lineAt(e.trace, own.longest->file, own.longest->line);
+    addEvidence(
+        f,
+        own.count == 1 ? "{} from eval() to train(), {}, in {} steps"
+                       : "{} from eval() to train(), {} each, in {} steps",
+        {countWord(own.count, "interval"), timeWord(own.seconds / static_cast<double>(own.count)),
+         countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
+    if (2 * own.seconds > share * e.window)
+      f.where = lineAt(e.trace, own.longest->file, own.longest->line);
   }
   const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);
   if (own.count * kUpdatesBetween > updates && updates > 0)
@@ -102,8 +164,14 @@ Maybe<Finding> evaluation(const Evidence& e) {
                            : "work in eval() mode is not part of a training step",
                  std::move(rarer));
   pointAtOverhead(f, e, OverheadKind::kEvaluation);
+  Maybe<Advice> persistent = persistentEvaluation(e, starting);
+  if (persistent) {
+    const LoaderOrigin origin = originOf(e.trace, *starting.loader);
+    f.where = lineAt(e.trace, origin.file, origin.line);
+  }
   return withAdvice(
-      f, {adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
+      f, {std::move(persistent),
+          adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
                    assuming("another device, or other cores, evaluate at the same time",
                             reducedTo(share, 0, 0.1, 0, kMinStep)),
                    "a second model in memory, and a checkpoint for each evaluation"),
@@ -114,7 +182,8 @@ Maybe<Finding> evaluation(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kEvaluation(
-    "periodic.evaluation", evaluation, offers(kSeparateEvaluation, kRarerEvaluation),
+    "periodic.evaluation", evaluation,
+    offers(kSeparateEvaluation, kRarerEvaluation, kPersistentEvaluation),
     {.cause = R"(Evaluation takes a large part of the time.)",
      .rule = R"(one of these takes over 5 % of the window:
   - epochs without an optimizer step, or known evaluation functions of a library;
@@ -123,7 +192,8 @@ extern const FindingDefinition kEvaluation(
     longer than the others;
   - without an interpreter: known metrics, or repeated computation with forward passes beyond those
     that backward passes explain, by function names.)",
-     .fixes = R"(- Evaluate in another job, from the checkpoints.
+     .fixes = R"(- persistent_workers=True for its loader, where its workers are started each time.
+- Evaluate in another job, from the checkpoints.
 - Evaluate less often, or on a subset.)",
      .wrong = R"(the window contains an unusual number of evaluations. Or work in eval() mode, in
   predict() or in forward passes makes training data, as in reinforcement learning. With fewer than
