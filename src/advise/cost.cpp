@@ -10,11 +10,17 @@ namespace stallprof {
 
 namespace {
 
-// Later epochs wait next to nothing of what the first one did.
+// Later epochs wait next to nothing of what the first one did, or may: data were read for the first
+// time in the only one that was seen.
 bool ofFirstEpoch(const Analysis& a, const Finding& finding) {
   constexpr double kLittle = 0.05, kPart = 0.25;
-  return isOfData(finding.phase) && a.firstEpoch &&
-         a.firstEpoch->later <= std::max(kLittle, kPart * a.firstEpoch->first);
+  if (!isOfData(finding.phase)) return false;
+  if (a.firstEpoch) return a.firstEpoch->later <= std::max(kLittle, kPart * a.firstEpoch->first);
+  const bool cold = std::any_of(a.findings.begin(), a.findings.end(),
+                                [](const Finding& f) { return f.id == "extract.cold_cache"; });
+  const auto whole = std::count_if(a.epochs.begin(), a.epochs.end(),
+                                   [](const EpochInfo& e) { return e.period.has_value(); });
+  return cold && whole < 2;
 }
 
 // Of the first-ranked fix: new by old time. Null: none is known, or it is of a first epoch that is

@@ -115,6 +115,11 @@ Plain readName(std::string_view raw) {
   return plainName(raw);
 }
 
+std::string without(std::string_view part, std::string text) {
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos;) text.erase(at, part.size());
+  return text;
+}
+
 struct Pattern {
   KernelCategory category;
   std::initializer_list<std::string_view> parts;
@@ -150,12 +155,13 @@ KernelCategory categoryOf(const std::string& name, const std::string& arguments)
   // into one kernel of element by element.
   if (hasAny(arguments, {"flashattn", "fmha"})) return KernelCategory::kAttention;
   if (name.starts_with("triton_poi_")) return KernelCategory::kElementwise;
+  const std::string read = without("convert", name);  // of types: XLA's loop_convert_fusion
   for (const Pattern& p : kPatterns)
-    if (hasAny(name, p.parts)) return p.category;
+    if (hasAny(read, p.parts)) return p.category;
   // A generic kernel's arguments name its operation.
   if (hasAny(name, {"cutlass", "kernel2"}) && has(arguments, "gemm"))
     return KernelCategory::kMatmul;
-  if (hasAny(name, {"elementwise", "triton_"}))
+  if (hasAny(name, {"elementwise", "triton_", "convert"}))
     return has(arguments, "direct_copy") ? KernelCategory::kMovement : KernelCategory::kElementwise;
   return KernelCategory::kOther;
 }

@@ -46,6 +46,11 @@ void printRule(const PhaseRule& rule) {
   if (rule.covers == PhaseRule::Covers::kLibrary)
     printLine("covers", "called functions, down to the next frame of your own code");
   if (rule.waits) printLine("waits", "also matches time blocked on files and sockets");
+  if (rule.update) printLine("update", "updates a model: a loop around it is a loop of steps");
+  if (rule.gradient) printLine("gradient", "takes a gradient: what is compiled around it trains");
+  if (rule.arrays) printLine("arrays", "works on arrays that no model's gradients go through");
+  if (rule.fetches) printLine("fetches", "gets a loader's next batch, which the hook times");
+  if (rule.handover) printLine("handover", "takes what another thread or process hands over");
   printPatterns("modules", rule.modules);
   printPatterns("functions", rule.functions);
   printPatterns("libraries", rule.libraries);

@@ -183,8 +183,9 @@ std::vector<std::string> remarksOf(const Trace& trace) {
     remarks.push_back("/dev/shm was full (" + bytesText(static_cast<double>(full)) +
                       "): processes that write more to it are killed by SIGBUS, for example "
                       "workers that send batches.");
+  std::size_t clocks = 0;
   for (const auto& row : trace.gaps)
-    if (row.data.duration == Nanos{} && !row.data.why.none() && remarks.size() < kMaxClocks)
+    if (row.data.duration == Nanos{} && !row.data.why.none() && clocks++ < kMaxClocks)
       remarks.push_back("During the run: " + toUtf8(trace.text(row.data.why)) + ".");
   return remarks;
 }

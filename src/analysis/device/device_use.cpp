@@ -89,16 +89,19 @@ std::optional<double> meanOf(const Table<DeviceUsage>& rows, Field field, const 
 // NVML's reasons that hold clocks down against the program's will: hardware slowdown, software and
 // hardware thermal, power brake. Idle clocks and set clocks are no throttling, nor is the power cap
 // alone: a card under full load runs there, unless somebody set the limit below its own.
-constexpr std::int64_t kPowerCap = 0x4, kPowerBrake = 0x80,
-                       kThrottles = 0x8 | 0x20 | 0x40 | kPowerBrake;
+constexpr std::int64_t kPowerCap = 0x4, kPowerBrake = 0x80, kHeat = 0x20 | 0x40,
+                       kThrottles = 0x8 | kHeat | kPowerBrake;
 
 void gaugeThrottling(const Table<DeviceUsage>& rows, const Interval& within, DeviceGauge& gauge) {
-  double samples = 0, held = 0, clock = 0, clocks = 0;
+  double samples = 0, held = 0, notByHeat = 0, capAlone = 0, clock = 0, clocks = 0;
   for (const auto& row : rows) {
     if (row.at < within.begin || row.at > within.end || row.data.throttleReasons < 0) continue;
     samples += 1;
-    if ((row.data.throttleReasons & kThrottles) == 0) continue;
+    const std::int64_t reasons = row.data.throttleReasons;
+    capAlone += (reasons & (kPowerCap | kPowerBrake)) == kPowerCap;
+    if ((reasons & kThrottles) == 0) continue;
     held += 1;
+    notByHeat += (reasons & kThrottles & ~kHeat) != 0;
     gauge.throttleReasons |= row.data.throttleReasons & (kThrottles | kPowerCap);
     if (row.data.clockMhz > 0) {
       clock += row.data.clockMhz;
@@ -107,15 +110,18 @@ void gaugeThrottling(const Table<DeviceUsage>& rows, const Interval& within, Dev
   }
   if (clocks > 0) gauge.throttledClockMhz = clock / clocks;
   // The driver's own clocks of it, where it reports them, are exact; reasons are sampled. That of
-  // power counts the cap, too.
-  const bool brake = (gauge.throttleReasons & kPowerBrake) != 0;
+  // power counts the cap, too: where the cap was met alone, nothing says how much of it is the
+  // brake.
+  const bool brake = (gauge.throttleReasons & kPowerBrake) != 0 && capAlone == 0;
   const auto power = brake ? growth(rows, &DeviceUsage::powerThrottled, within) : std::nullopt;
   const auto heat = growth(rows, &DeviceUsage::thermalThrottled, within);
   const double whole = seconds(within.length()) * 1e9;
+  const double sampled = samples > 0 ? (heat ? notByHeat : held) / samples : 0;
   if ((power || heat) && whole > 0)
-    gauge.throttledRatio = std::min(1.0, std::max(power.value_or(0), heat.value_or(0)) / whole);
+    gauge.throttledRatio =
+        std::clamp(std::max(power.value_or(0), heat.value_or(0)) / whole, power ? 0 : sampled, 1.0);
   else if (samples > 0)
-    gauge.throttledRatio = held / samples;
+    gauge.throttledRatio = sampled;
 }
 
 std::string nameOf(const DeviceProcess& p) {

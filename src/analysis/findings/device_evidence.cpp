@@ -8,6 +8,9 @@
 namespace stallprof {
 namespace {
 
+// Bytes of a copy: smaller ones take their latency, of some 5 us, not the link's time.
+constexpr double kMeasuresLink = 1 << 20;
+
 constexpr double kBound = 0.80;         // busy: the rest can gain 20 % at the very most
 constexpr double kBoundByGauge = 0.90;  // the library's figure is an upper bound of the former
 
@@ -51,7 +54,8 @@ void addUse(const DeviceFacts& facts, double tracedSteps, double annotatedSteps,
     (pinned ? e.pinned : e.pageable) = shareOf(c.time, facts.covered);
     if (c.bytes < 0 || c.time <= Nanos{}) continue;
     const auto bytes = static_cast<double>(c.bytes);
-    (pinned ? e.pinnedRate : e.pageableRate) = bytes / seconds(c.time);
+    if (!pinned || bytes >= kMeasuresLink * static_cast<double>(c.count))
+      (pinned ? e.pinnedRate : e.pageableRate) = bytes / seconds(c.time);
     if (pinned && annotatedSteps > 0) e.pinnedBytes = bytes / annotatedSteps;
   }
 }

@@ -23,8 +23,8 @@ struct DeviceEvidence {
   double blocking = 0;  // of the trainer's thread, in copies to the device
   // Of the time whose copies were recorded: to the device from pageable and from pinned memory.
   double pageable = 0, pinned = 0;
-  double pageableRate = 0, pinnedRate = 0;       // bytes a second; 0: not known
-  double pinnedBytes = 0;                        // a step
+  double pageableRate = 0, pinnedRate = 0;  // bytes a second; 0: not known, or too small copies
+  double pinnedBytes = 0;                   // a step
   double kernelsPerStep = 0, kernelSeconds = 0;  // one kernel's mean
   double filled = 0;  // of the multiprocessors, by the grids; 0: not known
   double syncsPerStep = 0;

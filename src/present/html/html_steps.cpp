@@ -158,7 +158,7 @@ void caption(Html& html, const Strip& strip) {
             " are drawn; all sums include the others. ";
   if (strip.above > 0)
     text += plural(strip.above, "step") + (strip.above == 1 ? " is" : " are") +
-            " longer than the axis; the table below lists the longest. ";
+            " longer than the axis; the table below lists the slowest of the window. ";
   if (strip.warmup > 0)
     text += "The first " + plural(strip.warmup, "step") + " (faded) " +
             (strip.warmup == 1 ? "is" : "are") + " warm-up, which no share includes.";

@@ -67,6 +67,7 @@ template <class Key, class Visit>
 void divide(Nanos total, const std::map<Key, std::uint64_t>& samples, Visit&& visit) {
   std::uint64_t all = 0, passed = 0;
   for (const auto& [key, count] : samples) all += count;
+  if (all == 0) return;
   Nanos given{};
   for (const auto& [key, count] : samples) {
     passed += count;

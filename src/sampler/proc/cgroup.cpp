@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sampler/proc/cpu_mask.h"
+#include "sampler/proc/mounts.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
@@ -15,26 +16,6 @@ namespace {
 // v1 says "no limit" with the largest multiple of a page; nothing real is above 2^60.
 constexpr std::int64_t kUnlimited = 1ll << 60;
 constexpr std::size_t kDepth = 64;
-
-// A mounted hierarchy: `top` is the group that the mount point shows.
-struct Hierarchy {
-  std::string point, top;
-  bool v2 = false;
-  std::string options;  // v1: its controllers among others
-};
-
-std::vector<Hierarchy> hierarchies(std::string_view mountinfo) {
-  std::vector<Hierarchy> found;
-  forEachLine(mountinfo, [&](std::string_view line) {
-    const auto words = splitWords(line, 64);
-    const auto dash = std::find(words.begin(), words.end(), "-");
-    if (words.size() < 5 || words.end() - dash < 4) return;
-    if (dash[1] != "cgroup" && dash[1] != "cgroup2") return;
-    found.push_back(
-        {std::string(words[4]), std::string(words[3]), dash[1] == "cgroup2", std::string(dash[3])});
-  });
-  return found;
-}
 
 bool inList(std::string_view list, std::string_view word) {
   while (!list.empty()) {
@@ -47,7 +28,7 @@ bool inList(std::string_view list, std::string_view word) {
 }
 
 // The directories of `path` in this hierarchy, nearest first, the mount point last.
-std::vector<std::string> directories(const std::string& root, const Hierarchy& mount,
+std::vector<std::string> directories(const std::string& root, const Mount& mount,
                                      std::string_view path) {
   std::string_view below = path;
   if (mount.top != "/")
@@ -187,7 +168,7 @@ double coresByAffinity(const std::string& root, pid_t pid) {
 CgroupPaths findCgroups(const std::string& root, pid_t pid) {
   const auto number = static_cast<std::uint32_t>(pid);
   const std::string groups = contentOf(processPath(root, number, "cgroup"), 1u << 16);
-  const auto mounts = hierarchies(contentOf(processPath(root, number, "mountinfo"), 8u << 20));
+  const auto mounts = Mounts::parse(contentOf(processPath(root, number, "mountinfo"), 8u << 20));
   // Of a container that is attached to from outside, its mounts are not ours.
   const std::string seen = readLink(processPath(root, number, "ns/mnt")),
                     ours = readLink(under(root, "proc/self/ns/mnt")),
@@ -195,13 +176,14 @@ CgroupPaths findCgroups(const std::string& root, pid_t pid) {
   CgroupPaths paths;
   const auto locate = [&](std::string_view controller, std::vector<std::string>& into, bool& v2) {
     const std::string_view v1Path = pathOf(groups, controller);
-    for (const Hierarchy& mount : mounts)
-      if (!mount.v2 && !v1Path.empty() && inList(mount.options, controller) && into.empty())
+    for (const Mount& mount : mounts)
+      if (mount.fsType == "cgroup" && !v1Path.empty() && inList(mount.options, controller) &&
+          into.empty())
         into = directories(view, mount, v1Path);
     if (!into.empty()) return;
     const std::string_view v2Path = pathOf(groups, "");
-    for (const Hierarchy& mount : mounts)
-      if (mount.v2 && !v2Path.empty() && into.empty()) {
+    for (const Mount& mount : mounts)
+      if (mount.fsType == "cgroup2" && !v2Path.empty() && into.empty()) {
         into = directories(view, mount, v2Path);
         v2 = !into.empty();
       }

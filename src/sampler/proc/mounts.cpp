@@ -39,11 +39,13 @@ bool Mount::remote() const { return answersRemotely(fsType); }
 std::vector<Mount> Mounts::parse(std::string_view text) {
   std::vector<Mount> mounts;
   forEachLine(text, [&](std::string_view line) {
-    // id parent major:minor root POINT options [tag...] - TYPE SOURCE super-options
+    // id parent major:minor TOP POINT options [tag...] - TYPE SOURCE OPTIONS
     const auto words = splitWords(line, 64);
     const auto dash = std::find(words.begin(), words.end(), "-");
     if (words.size() < 5 || words.end() - dash < 3 || mounts.size() >= kMounts) return;
-    mounts.push_back({unescape(words[4]), unescape(dash[1]), unescape(dash[2])});
+    const std::string_view options = words.end() - dash > 3 ? dash[3] : std::string_view();
+    mounts.push_back({unescape(words[4]), unescape(dash[1]), unescape(dash[2]), unescape(words[3]),
+                      unescape(options)});
   });
   return mounts;
 }

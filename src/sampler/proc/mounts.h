@@ -12,6 +12,8 @@ namespace stallprof {
 
 struct Mount {
   std::string point, fsType, source;  // "/data", "nfs4", "server:/export"
+  std::string top;                    // what of the file system the mount point shows: "/"
+  std::string options;                // of the file system; of cgroup v1 its controllers, too
   // A server or a program answers for it: a stat may hang, so it is never asked.
   [[nodiscard]] bool remote() const;
 };

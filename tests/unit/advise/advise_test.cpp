@@ -233,6 +233,10 @@ TEST_CASE("what only the first epoch waited for saves nothing in those to come")
   CHECK(costOf(a, 8, 10).saved.has_value());
   for (std::size_t i = 1; i < 3; ++i) a.epochs[i].period.reset();
   CHECK_FALSE(costOf(a, 8, 10).time.has_value());  // of those to come nothing is known
+  a.firstEpoch.reset();
+  CHECK_FALSE(costOf(a, 8, 10).saved.has_value());  // its cache was cold
+  a.epochs[1].period = a.epochs[0].period;
+  CHECK(costOf(a, 8, 10).saved.has_value());
 }
 
 TEST_CASE("a whole training costs its epochs, and a measured gain counts before a predicted one") {

@@ -46,6 +46,10 @@ TEST_CASE("what befell a run from outside is said") {
   CHECK(remarksOf(traceOf(begun + "4s gap duration=2s why=\"recorder stopped\"\n"
                                   "5s gap why=\"clock set: the wall clock moved by +9.0 s\"\n")) ==
         std::vector<std::string>{"During the run: clock set: the wall clock moved by +9.0 s."});
+  CHECK(remarksOf(traceOf(begun + "4s cgroup oom_kills=4\n4s host shm_used=999 shm_total=1000\n"
+                                  "5s gap why=\"a\"\n6s gap why=\"b\"\n7s gap why=\"c\"\n8s gap "
+                                  "why=\"d\"\n"))
+            .size() == 5);  // three of the clock
 }
 
 TEST_CASE("a window that is a small part of the run is said to be") {

@@ -241,6 +241,22 @@ TEST_CASE("pageable copies that hold up the trainer or the device are a finding,
   CHECK(a->change.kind == "loader_arg");
   CHECK(*a->predicted.speedup > 1.2);
   CHECK(*a->predicted.high <= 10 / 6.0 * 1.1);
+  // Pinned copies of a few bytes take their latency: they say nothing of the link.
+  const auto gainBeside = [&](std::int64_t bytes, double rate) {
+    Facts beside = copying(Training{}, exposed, HostMemory::kPageable, 4e9);
+    CopyUse pinned = beside.trainer.device.copies[0];
+    pinned.memory = HostMemory::kPinned;
+    pinned.count = 100;
+    pinned.bytes = 100 * bytes;
+    pinned.time = fromSeconds(static_cast<double>(pinned.bytes) / rate);
+    beside.trainer.device.copies.push_back(pinned);
+    const Judgement judged = beside.judge();
+    const Advice* of = adviceIn(judged, "load.pageable_copy", "pin_memory");
+    return of ? *of->predicted.speedup : 0;
+  };
+  CHECK(gainBeside(256, 50e6) == *a->predicted.speedup);
+  CHECK(gainBeside(8 << 20, 5e9) < *a->predicted.speedup);
+  CHECK(gainBeside(8 << 20, 200e9) <= *a->predicted.high);
   Facts hidden = copying(Training{}, {.kernels = 9, .copies = 0.1}, HostMemory::kPageable, 4e9);
   hidden.trainer.device.copies[0].time = scaled(hidden.trainer.window(), 0.3);
   CHECK(find(hidden.judge(), "load.pageable_copy") == nullptr);

@@ -234,6 +234,29 @@ TEST_CASE(
   CHECK(gauges[0].memoryFirst == 10);
 }
 
+TEST_CASE("clocks held by the power brake or a slowdown count for as long as they were held") {
+  const auto held = [](const std::string& rows) {
+    const auto gauges =
+        attribute(traceOf(kTrainer + kSteps + rows), {ProcessId{1}, ThreadId{1}}).device.gauges;
+    REQUIRE(gauges.size() == 1);
+    return *gauges[0].throttledRatio;
+  };
+  const auto row = [](int at, int reasons, const std::string& rest) {
+    return std::to_string(at) +
+           "ms device_usage device=\"GPU-1\" busy=500 clock=1200 max_clock=2000 throttle=" +
+           std::to_string(reasons) + rest + "\n";
+  };
+  const std::string none = " power_throttled=0 thermal_throttled=0";
+  const std::string always = " power_throttled=2000000000 thermal_throttled=0";
+  // The counter of power counts the cap, too.
+  CHECK(std::abs(held(row(2000, 4, none) + row(2100, 4 | 0x80, always) + row(2200, 4, always) +
+                      row(2300, 4, always)) -
+                 0.25) < 1e-9);
+  CHECK(held(row(2000, 0x80, none) + row(2900, 4 | 0x80, always)) > 0.6);
+  // Of a slowdown the driver has no counter.
+  CHECK(std::abs(held(row(2000, 8, none) + row(2500, 8, none)) - 1) < 1e-9);
+}
+
 TEST_CASE("totals of a damaged recording stop at the largest number, and reports stand") {
   std::string text = kTrainer + kSteps + kTraced;
   for (int i = 0; i < 3; ++i)

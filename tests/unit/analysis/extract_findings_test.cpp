@@ -22,6 +22,23 @@ TEST_CASE("blocked reading is one of bandwidth, random access and small files") 
   CHECK_FALSE(find(small.judge(), "extract.small_files"));
 }
 
+TEST_CASE("a file counts once, however often it was seen") {
+  const auto seeing = [](int paths) {
+    Facts f = reading(1e6);
+    for (int i = 0; i < 40; ++i) {
+      FileSeen seen;
+      seen.process = ProcessId{2};
+      seen.path = f.trace.strings.intern("/data/" + std::to_string(i % paths));
+      seen.size = 50000;
+      f.trace.files.push_back({Nanos{}, seen});
+    }
+    return f.judge();
+  };
+  CHECK(find(seeing(40), "extract.small_files"));
+  CHECK_FALSE(find(seeing(1), "extract.small_files"));  // held open
+  CHECK(find(seeing(1), "extract.storage_bandwidth"));
+}
+
 TEST_CASE("files are small where native samples open them for longer than they read them") {
   const auto sampled = [](double opening, double reading) {
     Facts f = test::reading(1e6);

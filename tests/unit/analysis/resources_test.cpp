@@ -484,6 +484,29 @@ TEST_CASE("the busiest disk gives the best second and how busy it was") {
   CHECK(equals(run.peakReadBytesPerSecond, 800));  // a tenth of a second is no rate
 }
 
+TEST_CASE("the disk is the one that the job can have read from, or all where no single one is") {
+  // Others read ten times as much from vdb.
+  const auto reading = [](int ofJob) {
+    return runOf(
+        traceOf(kTrainer + "10s usage process=1 read_bytes=0\n20s usage process=1 read_bytes=" +
+                std::to_string(ofJob) +
+                "\n10s disk device=\"vda\" read_bytes=0 busy=0\n"
+                "11s disk device=\"vda\" read_bytes=200 busy=1s\n"
+                "20s disk device=\"vda\" read_bytes=1000 busy=9s\n"
+                "10s disk device=\"vdb\" read_bytes=0 busy=0\n"
+                "11s disk device=\"vdb\" read_bytes=1000 busy=1s\n"
+                "20s disk device=\"vdb\" read_bytes=10000 busy=2s\n"),
+        false);
+  };
+  CHECK(equals(reading(1000).diskBusyRatio, 0.9));
+  CHECK(equals(reading(1000).peakReadBytesPerSecond, 200));
+  CHECK(equals(reading(9000).diskBusyRatio, 0.2));
+  CHECK(equals(reading(9000).peakReadBytesPerSecond, 1000));
+  // A part of its data on each.
+  CHECK(equals(reading(11500).diskBusyRatio, (1.0 * 0.9 + 10 * 0.2) / 11));
+  CHECK(equals(reading(11500).peakReadBytesPerSecond, 1200));
+}
+
 TEST_CASE("no disk of the host is what a server's files are read from") {
   const std::string disk =
       "10s disk device=\"vda\" read_bytes=0 busy=0\n11s disk device=\"vda\" read_bytes=100 "

@@ -65,6 +65,8 @@ TEST_CASE("kernels are sorted by what they do") {
   CHECK(kindOf("triton_poi_fused_convolution_relu_0") == KernelCategory::kElementwise);
   CHECK(kindOf("void cutlass::device_kernel<flash::enable_sm90_or_later<"
                "flash::FlashAttnFwdSm90<int>>>(int)") == KernelCategory::kAttention);
+  CHECK(kindOf("loop_convert_fusion") == KernelCategory::kElementwise);
+  CHECK(kindOf("loop_convert_convolution_fusion") == KernelCategory::kConvolution);
   CHECK(kindOf("somebodys_own") == KernelCategory::kOther);
 }
 

@@ -77,6 +77,16 @@ TEST_CASE("v2 in a container: a path outside its own root is cut to the mount") 
   CHECK(usageOf(machine).cpuQuotaMilli == 500);
 }
 
+TEST_CASE("a control group's file system may be mounted at a path with a blank") {
+  Machine machine;
+  machine.file("proc/7/mountinfo", "30 22 0:25 / /sys/own\\040groups rw - cgroup2 cgroup2 rw\n");
+  machine.file("proc/7/cgroup", "0::/a\n");
+  machine.file("proc/7/status", "Cpus_allowed_list:\t0-3\n");
+  machine.file("sys/own groups/a/cpu.stat", "usage_usec 1\nnr_periods 3\n");
+  machine.file("sys/own groups/a/cpu.max", "50000 100000\n");
+  CHECK(usageOf(machine).cpuQuotaMilli == 500);
+}
+
 TEST_CASE("v1: each controller has its own tree; an unlimited figure is no limit") {
   Machine machine;
   machine.file("proc/7/mountinfo",

@@ -44,11 +44,11 @@ TEST_CASE("a path belongs to its longest mount point, the latest of equals") {
 }
 
 TEST_CASE("mounts that may hang are known as remote") {
-  CHECK(Mount{"/", "nfs4", ""}.remote());
-  CHECK(Mount{"/", "fuse.gcsfuse", ""}.remote());
-  CHECK(Mount{"/", "lustre", ""}.remote());
-  CHECK_FALSE(Mount{"/", "ext4", ""}.remote());
-  CHECK_FALSE(Mount{"/", "overlay", ""}.remote());
+  CHECK(Mount{"/", "nfs4", "", {}, {}}.remote());
+  CHECK(Mount{"/", "fuse.gcsfuse", "", {}, {}}.remote());
+  CHECK(Mount{"/", "lustre", "", {}, {}}.remote());
+  CHECK_FALSE(Mount{"/", "ext4", "", {}, {}}.remote());
+  CHECK_FALSE(Mount{"/", "overlay", "", {}, {}}.remote());
 }
 
 // As a pod has them: layers below an overlay that it does not see, volumes of many kinds.

@@ -25,7 +25,7 @@ constexpr double kSmallFile = 200e3;    // bytes: opening costs about as much as
 constexpr double kFewMajorFaults = 10;  // a second: above it mapped data comes from storage
 constexpr double kFewFileCalls = 20;    // native samples in them: fewer say too little
 constexpr double kSomeReading = 0.01;   // of the window: below it nothing is said
-constexpr int kFewFiles = 20;           // fewer are shards, or too few samples to know
+constexpr std::size_t kFewFiles = 20;   // fewer are shards, or too few samples to know
 
 // Blocked or on a CPU, as the table of phases has it.
 double reading(const Evidence& e) { return e.extract + e.extractCpu; }
@@ -143,17 +143,18 @@ double samplesPerSecond(const Evidence& e) {
 }
 
 double meanFileSize(const Evidence& e) {
-  const std::string folder = e.trainer.native.seen ? folderOfReads(e) : "";
-  double bytes = 0, files = 0;
+  const std::string folder = e.trainer.native.seen ? folderOfReads(e) + "/" : "";
+  std::map<StringId, double> sizes;  // each once: what is open all the time has a row a second
   for (const auto& f : e.trace.files) {
     if (f.data.size <= 0) continue;
     if (f.data.process == e.trainer.process &&
         (folder.empty() || !e.trace.text(f.data.path).starts_with(folder)))
       continue;
-    bytes += static_cast<double>(f.data.size);
-    files += 1;
+    sizes[f.data.path] = static_cast<double>(f.data.size);
   }
-  return files >= kFewFiles ? bytes / files : 0;
+  double bytes = 0;
+  for (const auto& [path, size] : sizes) bytes += size;
+  return sizes.size() >= kFewFiles ? bytes / static_cast<double>(sizes.size()) : 0;
 }
 
 bool readsNearBest(const Evidence& e) {

@@ -54,7 +54,7 @@ extern const FindingDefinition kStorageBandwidth(
     {.cause =
          R"(Batches are late because their producers are blocked in large reads. The storage itself is the
   limit, not the access pattern.)",
-     .rule = R"(waits for producers that are blocked on files or sockets take more than 5 % of the
+     .rule = R"(waits for producers that are blocked on files take more than 5 % of the
   window, and neither small files nor random reads were detected. If the read rate is not near the
   best second of the run (80 %), confidence is one level lower.)",
      .fixes = R"(- Keep the data set in memory (tmpfs, page cache) if it fits.

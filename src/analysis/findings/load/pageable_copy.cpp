@@ -36,9 +36,10 @@ const AdviceDefinition kPinMemory{"pin_memory", {}, pinMemoryText, true};
 
 Advice pinMemory(const Evidence& e, double exposed) {
   const DeviceEvidence& d = e.device;
-  const double measured = d.pinnedRate > 0 && d.pageableRate > 0
-                              ? std::max(1.0, d.pinnedRate / d.pageableRate)
-                              : kPinnedFaster;
+  const double measured =
+      d.pinnedRate > 0 && d.pageableRate > 0
+          ? std::clamp(d.pinnedRate / d.pageableRate, kMinPinnedFaster, kMaxPinnedFaster)
+          : kPinnedFaster;
   // What is left of the copies, faster, can still hold up the device; the trainer does not wait.
   const auto saved = [&](double faster, double blocking) {
     return Saved{0, blocking * d.blocking, std::min(d.copies, exposed) * (1 - 1 / faster)};

@@ -193,8 +193,7 @@ extern const FindingDefinition kEvaluation(
   - without an interpreter: known metrics, or repeated computation with forward passes beyond those
     that backward passes explain, by function names.)",
      .fixes = R"(- persistent_workers=True for its loader, where its workers are started each time.
-- Evaluate in another job, from the checkpoints.
-- Evaluate less often, or on a subset.)",
+- Evaluate less often, on a subset, or in another job, from the checkpoints.)",
      .wrong = R"(the window contains an unusual number of evaluations. Or work in eval() mode, in
   predict() or in forward passes makes training data, as in reinforcement learning. With fewer than
   four updates per interval the confidence is medium at most. It is low with fewer than two, or with
