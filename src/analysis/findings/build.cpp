@@ -64,12 +64,26 @@ bool replayedFix(const Prediction& p) {
   return p.basis == Basis::kReplayed && p.speedup && p.low.value_or(*p.speedup) >= kWorthIt - 1e-12;
 }
 
+namespace {
+
+// Of the trainer's own work: its pool spins for threads whose cores the workers have. 0: it has
+// cores, or no pool.
+double spinsBesideWorkers(const Evidence& e) {
+  if (!e.run.pool || !e.contended || e.workers() < 1 || e.compute <= 0) return 0;
+  const double spins = e.run.pool->leaderSpins * seconds(e.trainer.cpu) / e.window;
+  return std::clamp(spins / e.compute, 0.0, 1.0);
+}
+
+}  // namespace
+
 Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,
                          double minimum, double maximum, std::string assumes) {
   PipelineSettings settings[] = {e.gains.base(), e.gains.base(), e.gains.base()};
   settings[0].*cost = likely;
   settings[1].*cost = minimum;
   settings[2].*cost = maximum;
+  if (cost == &PipelineSettings::cpuScale)
+    settings[2].ownScale = 1 - spinsBesideWorkers(e) * (1 - maximum);
   return assuming(std::move(assumes),
                   e.gains.predictAssumed(settings[0], settings[1], settings[2]));
 }

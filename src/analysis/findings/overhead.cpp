@@ -30,8 +30,8 @@ Prediction reducedTo(double share, double likely, double minimum, double maximum
 }
 
 Prediction withoutOverhead(const Evidence& e, double share, double likely, double minimum,
-                           double maximum) {
-  return reducedTo(share, likely, minimum, maximum, stepOfOthers(e));
+                           double maximum, double minStep) {
+  return reducedTo(share, likely, minimum, maximum, std::max(minStep, stepOfOthers(e)));
 }
 
 Prediction withoutHalf(const Evidence& e, double share) {
@@ -39,9 +39,9 @@ Prediction withoutHalf(const Evidence& e, double share) {
                   withoutOverhead(e, share, 0.5, 0.9, 0.1));
 }
 
-Prediction reducedToTenth(const Evidence& e, double share) {
+Prediction reducedToTenth(const Evidence& e, double share, double minStep) {
   return assuming("a tenth of the time remains, at best a fiftieth",
-                  withoutOverhead(e, share, 0.1, 0.5, 0.02));
+                  withoutOverhead(e, share, 0.1, 0.5, 0.02, minStep));
 }
 
 Share shareOfOverhead(const Evidence& e, OverheadKind overhead) {

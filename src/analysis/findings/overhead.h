@@ -10,13 +10,14 @@ namespace stallprof {
 [[nodiscard]] Prediction reducedTo(double share, double likely, double minimum, double maximum,
                                    double minStep = 0);
 // The time is the trainer's own, so what leaves it shortens the run by as much, down to what others
-// take; the arguments are the shares of it that are left.
+// take; the arguments are the shares of it that are left, and of the present step what one takes at
+// least whatever leaves it.
 [[nodiscard]] Prediction withoutOverhead(const Evidence& e, double share, double likely,
-                                         double minimum, double maximum);
+                                         double minimum, double maximum, double minStep = 0);
 // How much of it can leave is not known: half, within a tenth and nine tenths.
 [[nodiscard]] Prediction withoutHalf(const Evidence& e, double share);
 // Nearly all of it can leave, how much is not known: a tenth remains, a half at the most.
-[[nodiscard]] Prediction reducedToTenth(const Evidence& e, double share);
+[[nodiscard]] Prediction reducedToTenth(const Evidence& e, double share, double minStep = 0);
 
 // Of the training thread's time.
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);

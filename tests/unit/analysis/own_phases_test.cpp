@@ -346,9 +346,10 @@ TEST_CASE(
 namespace {
 
 // 120 steps of 20 ms; after every 30th (`each`: of those 20 ms, 10), 400 ms at `stack`.
-Analysis withRareWork(int stack, const std::string& wait = "running", bool each = false) {
+Analysis withRareWork(int stack, const std::string& wait = "running", bool each = false,
+                      const std::string& beside = "") {
   const std::string run = wait == "running" ? " run=400ms" : "";
-  std::string text = test::kTrainer + kReadFrames +
+  std::string text = beside + test::kTrainer + kReadFrames +
                      "0 stack stack=21 caller=1 file=\"train.py\" function=\"accuracy\" line=70\n"
                      "0 stack stack=22 caller=21 file=\"/u/site-packages/torch/nn/linear.py\" "
                      "function=\"Linear.forward\" line=9\n"
@@ -449,6 +450,21 @@ TEST_CASE("a line that is asleep, or waits for a program, in a few long steps al
   CHECK(near2(periodicOf(withRareWork(31, "sleep")), 0));        // for a pool, asked for anything
   CHECK(near2(periodicOf(withRareWork(26, "sleep")), 0.32));     // the model's: evaluation
   CHECK(near2(periodicOf(withRareWork(25, "sleep", true)), 0));  // in each step, too
+}
+
+TEST_CASE("what another program computes, that is waited for, is computed beside the step") {
+  const auto gain = [](int cpu) {
+    const Analysis a = withRareWork(
+        27, "child", false,
+        "manifest cores_usable=2\n0 host busy=0 idle=0 job_cpu=0\n4s host busy=8s idle=0 job_cpu=" +
+            std::to_string(cpu) + "ms\n");
+    const Finding* pause = test::find(a, "periodic.pause");
+    REQUIRE(pause);
+    CHECK(test::says(*pause, "of the usable cores on average") == (cpu > 6000));
+    return *pause->advice.at(0).predicted.high;
+  };
+  CHECK(gain(100) > 1.4);  // 0.32 of the time
+  CHECK(std::abs(gain(6400) - 1 / 0.8) < 0.03);
 }
 
 // main() trains at line 32 (17).

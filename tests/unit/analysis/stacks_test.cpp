@@ -185,6 +185,25 @@ TEST_CASE("one function that holds the producers is named, few samples are not e
   CHECK(!test::find(analyze(test::traceOf(few)), "transform.slow_op"));
 }
 
+TEST_CASE("an archive that is opened for each sample is to be opened once") {
+  const auto adviceOf = [](const std::string& file, const std::string& function) {
+    std::string text = fetching(kSamples);
+    for (const auto& [from, to] : {std::pair{std::string("PIL/Image.py"), file},
+                                   std::pair{std::string("Image.resize"), function}})
+      text.replace(text.find(from), from.size(), to);
+    const Analysis a = analyze(test::traceOf(text));
+    const Finding* slow = test::find(a, "transform.slow_op");
+    REQUIRE(slow);
+    return std::pair{slow->advice.at(0).id, *slow->advice.at(0).predicted.speedup};
+  };
+  const auto opened = adviceOf("zipfile.py", "ZipFile._RealGetContents");
+  const auto resized = adviceOf("PIL/Image.py", "Image.resize");
+  CHECK(opened.first == "open_once");
+  CHECK(resized.first == "cheaper_op");
+  CHECK(opened.second > resized.second);
+  CHECK(adviceOf("zipfile.py", "ZipFile.read").first == "cheaper_op");
+}
+
 TEST_CASE("samples that saw the same in a row are one witness") {
   // One sample of a second and 99 short ones: an interval as of a few samples, not of two hundred.
   SampleSum apart, together;

@@ -2,6 +2,7 @@
 // transform.*: each finding fires on a training made for it and stays silent on its neighbour.
 #include <cmath>
 
+#include "analysis/findings/build.h"
 #include "tests/catch.h"
 #include "tests/unit/analysis/facts_builder.h"
 
@@ -280,6 +281,19 @@ TEST_CASE("with more cores no more workers are asked for than the memory holds")
   };
   CHECK(risk(8'000'000'000).find("num_workers") != std::string::npos);
   CHECK(risk(100'000'000) == "no advice");  // 100 MB each; and for as many, cores gain nothing
+}
+
+TEST_CASE("at best cheaper batches leave their cores to the pool that spins for them") {
+  const auto gain = [](double spins) {
+    Facts f = factsOf(starving(2, 40, 0, 10));
+    f.trainer.cpu = scaled(f.trainer.window(), 0.25);
+    f.run.pool = PoolUse{.samples = 1000, .spins = 500, .threads = 2, .leaderSpins = spins};
+    const Evidence e = gather(f.trace, f.trainer, f.run);
+    return predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1, "");
+  };
+  REQUIRE(gain(0).speedup);
+  CHECK(*gain(0.8).high > 1.3 * *gain(0).high);
+  CHECK(*gain(0.8).speedup == *gain(0).speedup);
 }
 
 TEST_CASE("batches that a library's own threads make on all cores are given to no worker") {

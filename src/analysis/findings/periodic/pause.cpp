@@ -21,8 +21,13 @@ Maybe<Finding> pauses(const Evidence& e) {
       "sleeping or waiting for another process in a few long steps takes {} of the time");
   if (!f) return {};
   f->confidence = std::min(f->confidence, Confidence::kMedium);  // what for is not known
+  // What the other program computes is computed beside the step, by the same cores.
+  const double cpu = e.run.jobCpuRatio.value_or(0);
+  if (cpu > 1 - f->shareRatio)
+    addEvidence(*f, "the job, that program included, uses {} of the usable cores on average",
+                {ratioWord(cpu)});
   return withAdvice(*f, {adviceOf(kWaitBeside, {"code", "wait", "in the loop", "beside it"},
-                                  reducedToTenth(e, f->shareRatio),
+                                  reducedToTenth(e, f->shareRatio, cpu),
                                   "the next step may need the result of the wait")});
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // transform.slow_op: one function holds much of the producers' CPU.
+#include <algorithm>
+#include <iterator>
 
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
@@ -74,6 +76,44 @@ const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
                                            ": " + hintFor(c.finding.hot) + ".";
                                   }};
 
+// What opens an archive or a database and reads its directory: as long for one member as for all.
+constexpr Hint kOpeners[] = {
+    {"zipfile.py", "ZipFile.__init__", ""},
+    {"zipfile.py", "*._RealGetContents", ""},
+    {"zipfile/", "ZipFile.__init__", ""},
+    {"zipfile/", "*._RealGetContents", ""},
+    {"zipfile.py", "_EndRecData*", ""},
+    {"zipfile/", "_EndRecData*", ""},
+    {"tarfile.py", "TarFile.__init__", ""},
+    {"tarfile.py", "TarFile.next", ""},
+    {"tarfile.py", "TarFile._load", ""},
+    {"tarfile.py", "TarInfo.*", ""},
+    {"h5py/_hl/files.py", "File.__init__", ""},
+    {"h5py/_hl/files.py", "make_fid", ""},
+    {"pyarrow/parquet/core.py", "ParquetFile.__init__", ""},
+};
+
+const AdviceDefinition kOpenOnce{
+    "open_once", {}, [](const AdviceContext& c) {
+      return "Open the archive once in each worker, not for each sample" + atLine(c.finding.where) +
+             ": keep it in the data set, and open it in the first __getitem__ that finds none.";
+    }};
+
+bool opens(const SourceLine& hot) {
+  const ModulePath module = {hot.file.raw(), false};
+  return std::any_of(std::begin(kOpeners), std::end(kOpeners), [&](const Hint& opener) {
+    return fitsModule(module, opener.module) && fitsFunction(hot.function.raw(), opener.function);
+  });
+}
+
+Maybe<Advice> openOnce(const Evidence& e, const HotFunction& op, double share) {
+  if (!opens(op.hot)) return {};
+  return adviceOf(kOpenOnce, {"code", "archive", "opened for each sample", "opened once"},
+                  predictScaled(e, &PipelineSettings::cpuScale, 1 - share * 0.95, 1 - share * 0.5,
+                                1 - share, "all samples are of a few archives"),
+                  "a file that is opened before workers fork shares its position with them");
+}
+
 // How much faster it can be made is not known: twice, within a tenth and ten times.
 Prediction cheaper(const Evidence& e, double share) {
   return predictScaled(e, &PipelineSettings::cpuScale, 1 - share * 0.5, 1 - share * 0.1,
@@ -99,21 +139,23 @@ Maybe<Finding> slowOp(const Evidence& e) {
       op->processes == 1 ? " in 1 process" : " in " + std::to_string(op->processes) + " processes");
   if (!op->rule.empty()) addEvidence(f, "by rule {}", {textWord(op->rule)});
   return withAdvice(
-      f, {adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
+      f, {openOnce(e, *op, share.value),
+          adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
                    "batches change if the cheaper way rounds or samples differently")});
 }
 
 }  // namespace
 
 extern const FindingDefinition kSlowOp(
-    "transform.slow_op", slowOp, offers(kCheaperOp),
+    "transform.slow_op", slowOp, offers(kCheaperOp, kOpenOnce),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause = R"(One function takes a large part of the producers' CPU time. Optimize it first.)",
      .rule =
          R"(one function is the innermost Python frame in over 30 % of the producers' samples on a
   CPU (at the low end of a 90 % interval), and this is over 5 % of the window. Time in C below a
   Python function counts for that function.)",
-     .fixes = R"(- Vectorise it or use a compiled equivalent.
+     .fixes = R"(- What opens an archive or a database: once in each worker.
+- Vectorise it or use a compiled equivalent.
 - Do it on the batch, on the device, or before training.
 - Reduce the data early: crop or resize before expensive operations.)",
      .wrong = R"(samples are in the function for another reason, such as a lock. If a line of your
