@@ -194,6 +194,26 @@ TEST_CASE("a fetch in an event loop is reading, unless a thread of its executor 
   CHECK(near3(blamed("60ms", "running").transform, 0.6));
 }
 
+TEST_CASE(
+    "a thread whose event loop gets what the trainer waits for from the network makes the data") {
+  const std::string select =
+      "0 stack stack=8 caller=5 file=\"/usr/lib/python3.11/asyncio/base_events.py\" "
+      "function=\"BaseEventLoop.run_forever\" line=607\n"
+      "0 stack stack=9 caller=8 file=\"/usr/lib/python3.11/selectors.py\" "
+      "function=\"EpollSelector.select\" line=468\n";
+  const auto blamed = [&](const std::string& run, int stack) {
+    const Analysis a =
+        analyze(test::traceOf(kThreads + select + trainer() + other(run, "event_loop", stack)));
+    REQUIRE(a.breakdown.blame.has_value());
+    return a;
+  };
+  const Analysis fetched = blamed("2ms", 9);
+  CHECK(near3(fetched.breakdown.blame->extract + fetched.breakdown.blame->transform, 0.6));
+  CHECK(fetched.breakdown.blame->extract > 0.5);
+  CHECK(near3(fetched.breakdown.ratio->compute, 0.4));
+  CHECK(near3(blamed("0ms", 9).breakdown.blame->unknown, 0.6));  // who does nothing hands over none
+}
+
 TEST_CASE("a thread that idles in an event loop of a library makes no data") {
   const std::string select =
       "0 stack stack=8 file=\"/usr/lib/python3.11/asyncio/base_events.py\" "

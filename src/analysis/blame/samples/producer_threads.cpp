@@ -9,11 +9,13 @@
 #include "analysis/facts/observed.h"
 #include "analysis/facts/stack_samples.h"
 #include "classify/own_rules.h"
+#include "classify/waits.h"
 
 namespace stallprof {
 namespace {
 
 constexpr double kWorksMeanwhile = 0.10;  // of the trainer's waiting: less is chance
+constexpr double kHandsOver = 0.01;       // likewise, of who waits for what it hands over
 constexpr double kWorksAllAlong = 0.80;   // of its sleeping: more than who is merely ahead
 constexpr double kComputes = 0.20;        // of a thread's running samples: it is the model's
 constexpr double kSpins = 0.50;           // of a native thread's samples: it waits for the model
@@ -54,7 +56,7 @@ class ProducerFinder {
     waits_ = joined(std::move(waits_));  // they may be compared with thousands of threads
     const Nanos waiting = lengthIn(waits_, {begin_, end_});
     const bool waitedFor = seconds(waiting) >= kMinWaiting * seconds(end_ - begin_);
-    PhaseSamples running;
+    Inspected seen;
     const auto take = [&](ThreadId id) {
       // Beside a device it is data that is computed on a CPU.
       const bool compiled =
@@ -66,21 +68,28 @@ class ProducerFinder {
         return;
       }
       found_.threads.push_back(id);
-      inspectProducer(id, running);
+      inspectProducer(id, seen);
     };
     if (waitedFor)
       takeWorking(waiting, take);
     else
       takeAhead(take);
     if (!found_.found() && !waitedFor) takePolled(take);
-    if (running.all.samples >= kMinSamples) {
-      found_.cpuExtract = running.ratio(Phase::kExtract);
-      found_.cpuLoad = running.ratio(Phase::kLoad);
+    if (seen.running.all.samples >= kMinSamples) {
+      found_.cpuExtract = seen.running.ratio(Phase::kExtract);
+      found_.cpuLoad = seen.running.ratio(Phase::kLoad);
     }
+    found_.awaitsNetwork = seen.networkShare();
     return std::move(found_);
   }
 
  private:
+  struct Inspected {
+    PhaseSamples running;
+    double vague = 0, network = 0;  // samples that are blocked: their waits do not say for what
+    [[nodiscard]] double networkShare() const { return vague >= kMinSamples ? network / vague : 0; }
+  };
+
   void inspectFetches() {
     for (std::size_t i = 0; i < timeline_.fetches.size(); ++i) {
       const Timed<Fetch>& fetch = *timeline_.fetches[i];
@@ -180,16 +189,22 @@ class ProducerFinder {
   [[nodiscard]] Nanos works(ThreadId id, double part) const {
     const ThreadLife& thread = trace_.thread(id);
     const Interval life{std::max(begin_, thread.seen), std::min(end_, thread.gone)};
-    Nanos waiting{}, meanwhile{};
+    Nanos waiting{}, work{}, vague{};
     divide(waits_, life, [&](const Interval& interval, const Interval* wait) {
       if (!wait) return;
       waiting += interval.length();
-      meanwhile += worked(observe(thread, interval));
+      const Observed seen = observe(thread, interval);
+      work += worked(seen);
+      vague += seen.unknown;
     });
-    const bool enough = waiting > Nanos{} &&
-                        seconds(waiting) >= kMinWaiting * seconds(life.length()) &&
-                        seconds(meanwhile) >= part * seconds(waiting);
-    return enough ? meanwhile : Nanos{};
+    if (seconds(waiting) < std::max(kMinWaiting * seconds(life.length()), 1e-9)) return {};
+    // What an event loop of the program's own gets from the network takes hardly any work.
+    if (seconds(work) >= kHandsOver * seconds(waiting)) {
+      Inspected seen;
+      inspectProducer(id, seen);
+      work += scaled(vague, seen.networkShare());
+    }
+    return seconds(work) >= part * seconds(waiting) ? work : Nanos{};
   }
 
   [[nodiscard]] bool waitsForRoom(ThreadId id) const {
@@ -220,12 +235,15 @@ class ProducerFinder {
     return running > 0 && computing > kComputes * running;
   }
 
-  void inspectProducer(ThreadId id, PhaseSamples& running) const {
+  void inspectProducer(ThreadId id, Inspected& seen) const {
     eachSample(trace_, trace_.thread(id), begin_, end_, [&](const Sample& sample) {
-      if (sample.wait != Wait::kRunning) return;
       const StackLabel& label = labels_.of(sample.stack->stack, Side::kProducer);
-      running.add(StackLabels::sample(label, sample.wait, false).phase, sample.stack,
-                  seconds(sample.weight));
+      const SampleLabel what = StackLabels::sample(label, sample.wait, false);
+      if (sample.wait == Wait::kRunning)
+        return seen.running.add(what.phase, sample.stack, seconds(sample.weight));
+      if (producerWait(sample.wait).phase != Phase::kUnknown) return;
+      ++seen.vague;
+      seen.network += what.rule == kAwaitsNetwork;
     });
   }
 
@@ -303,7 +321,9 @@ ProducerThreads::Doing ProducerThreads::in(const Trace& trace, const Interval& w
   const Nanos handing = scaled(cpu, cpuLoad);
   doing.transform = cpu - doing.extractCpu - handing;
   const Nanos idle = std::max(Nanos{}, length - doing.extract - doing.transform - handing);
-  doing.unknown = std::min(all.unknown, idle);
+  const Nanos vague = std::min(all.unknown, idle), network = scaled(vague, awaitsNetwork);
+  doing.extract += network;
+  doing.unknown = vague - network;
   doing.load = length - doing.extract - doing.transform - doing.unknown;
   return doing;
 }

@@ -41,15 +41,19 @@ class GetNexts {
 // They are those that work while the trainer's thread stands waiting for them: in
 // a fetch from a loader of that kind (madeByThreads), by its stack in a queue's get or a future's
 // result (rule key `handover`; running there, too, as a woken thread does), or blocked while its
-// graph gets its next batch (GetNexts); where it never waits so, asleep at a line of the user's own
-// (polls), if they work nearly all of that time. Where it never waits, because they are ahead of
-// it, those that wait for room in a queue themselves. One that mostly computes by known rules, as a
-// forest's threads do, is none, nor one of a native pool that mostly spins. What lives for an epoch
-// is judged by the waits of that time.
+// graph gets its next batch (GetNexts); an event loop of the program's own, too, which waits for
+// the network meanwhile and works now and then; where it never waits so, asleep at a line of the
+// user's own (polls), if they work nearly all of that time. Where it never waits, because they are
+// ahead of it, those that wait for room in a queue themselves. One that mostly computes by known
+// rules, as a forest's threads do, is none, nor one of a native pool that mostly spins. What lives
+// for an epoch is judged by the waits of that time.
 struct ProducerThreads {
   std::vector<ThreadId> threads;
   // Of their CPU time, by their stacks; without enough samples all of it is transform.
   double cpuExtract = 0, cpuLoad = 0;
+  // Of the time that they are blocked for what their waits do not say: in an event loop of theirs,
+  // which waits for the network (kAwaitsNetwork).
+  double awaitsNetwork = 0;
 
   bool polled = false;  // known by the trainer's sleeping
 
