@@ -132,7 +132,9 @@ class PhaseFinder {
 
   [[nodiscard]] bool followsUpdate(StackId frame) const {
     const auto found = functions_.find(nameOf(frame));
-    return found != functions_.end() && found->second.optimizer > 0 && isBelowUpdate(frame);
+    if (found == functions_.end()) return false;
+    return (found->second.optimizer > 0 && isBelowUpdate(frame)) ||
+           (found->second.update == 0 && endsSteps(trace_.text(trace_.stack(frame).function)));
   }
 
   // Below the backward pass, in the function that runs it: gradients are exchanged there.

@@ -56,7 +56,8 @@ namespace stallprof {
 // they log for as much: then what they compute and format for it is periodic, too.
 //
 // Following the update: lines of a function in which an optimizer steps, below the last line that
-// does or that runs backward, with all that they call. It stays compute: nothing but its place says
+// does or that runs backward, or a callback that a library calls there, by its name; with all that
+// they call. It stays compute: nothing but its place says
 // that the next step does not wait for it. What they read or wait for from a network, where a
 // loader is known, is no data of it (a tracker, another rank); what for is not known. Nor are
 // functions there that would be data elsewhere.

@@ -136,6 +136,12 @@ bool namesBatches(std::string_view function) {
   return hasWord(function, kBatch) || hasWord(function, kPreparing);
 }
 
+bool endsSteps(std::string_view function) {
+  constexpr std::string_view kCallbacks[] = {"on_train_batch_end", "on_batch_end", "on_step_end"};
+  const std::string_view name = function.substr(function.rfind('.') + 1);
+  return std::find(std::begin(kCallbacks), std::end(kCallbacks), name) != std::end(kCallbacks);
+}
+
 bool stepsEnvironment(std::string_view function, bool noModel) {
   constexpr std::string_view kOfClass[] = {"env", "environment"};
   constexpr std::string_view kOptimizers[] = {"optim", "optimizer", "sgd",       "adam",    "adamw",

@@ -62,6 +62,9 @@ struct OwnSamples {
 // "batch_of", "augment": it may as well be for what is done with a batch.
 [[nodiscard]] bool namesBatches(std::string_view function);
 
+// "Histograms.on_train_batch_end": what Lightning, Keras and transformers call after each update.
+[[nodiscard]] bool endsSteps(std::string_view function);
+
 // "CartPoleEnv.step", "Environment.reset"; without the class (Python up to 3.10) nothing is known.
 // `noModel`: nothing of a model is in it. Then "Cart.step" of a program that trains is one, too,
 // unless it updates weights by hand.

@@ -624,16 +624,21 @@ const std::string kUpdateFrames =
     "function=\"SGD.step\" line=9\n";
 
 // `last` is the line of metrics() in it, which works on tensors (27) and in Python (26).
-Analysis withMetricsAt(int last, const std::string& samples, bool optimizer = true) {
+Analysis withMetricsAt(int last, const std::string& samples, bool optimizer = true,
+                       const std::string& function = "metrics") {
   const std::string frames =
       kUpdateFrames +
       "0 stack stack=25 file=\"train.py\" function=\"loop\" line=" + std::to_string(last) +
       "\n"
-      "0 stack stack=26 caller=25 file=\"train.py\" function=\"metrics\" line=70\n"
+      "0 stack stack=26 caller=25 file=\"train.py\" function=\"" +
+      function +
+      "\" line=70\n"
       "0 stack stack=27 caller=26 file=\"/u/site-packages/torch/functional.py\" "
       "function=\"einsum\" line=9\n"
       "0 stack stack=28 caller=25 file=\"/u/site-packages/torch/serialization.py\" "
-      "function=\"save\" line=9\n";
+      "function=\"save\" line=9\n"
+      "0 stack stack=29 caller=26 file=\"/u/site-packages/torch/optim/sgd.py\" "
+      "function=\"SGD.step\" line=9\n";
   return analyze(
       test::traceOf(test::kTrainer + frames + "repeat 200 every 100ms\n" +
                     "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
@@ -656,6 +661,20 @@ TEST_CASE("compute at lines below the optimizer's step is said to follow the upd
   CHECK_FALSE(test::find(withMetricsAt(39, work), "compute.after_update"));
   // The update may be written by hand.
   CHECK_FALSE(test::find(withMetricsAt(41, work, false), "compute.after_update"));
+}
+
+TEST_CASE("so is a callback that a library calls at the end of each step, by its name") {
+  const std::string work = seen(60, 2, 27) + seen(80, 2, 26);
+  const Analysis a = withMetricsAt(39, work, true, "Histograms.on_train_batch_end");
+  const Finding* found = test::find(a, "compute.after_update");
+  REQUIRE(found);
+  CHECK(near2(found->shareRatio, 0.4));
+  CHECK(found->where.line == 70);
+  CHECK_FALSE(test::find(withMetricsAt(39, work, true, "Histograms.on_train_batch_start"),
+                         "compute.after_update"));
+  // The step itself may be made in it.
+  CHECK_FALSE(test::find(withMetricsAt(39, work + seen(90, 1, 29), true, "on_step_end"),
+                         "compute.after_update"));
 }
 
 namespace {

@@ -42,8 +42,9 @@ extern const FindingDefinition kAfterUpdate(
   or sends metrics, averages or copies of the model before it gets the next batch.)",
      .rule = R"(over 10 % of the training thread's samples (at the low end of a 90 % interval) are
   compute at lines below the last line that runs backward or the optimizer, in a function that runs
-  the optimizer; or, with a known loader, wait (for a network, a program, a lock, a sleep) after the
-  last update of a step.)",
+  the optimizer, or in a library's callback at a step's end (on_train_batch_end, on_step_end); or,
+  with a known loader, wait (for a network, a program, a lock, a sleep) after the last update of a
+  step.)",
      .fixes = R"(- Metrics and copies every N steps, not in each step.
 - One operator for all parameters instead of a loop over them.
 - Keep values as tensors, and read them together.)",
