@@ -18,13 +18,6 @@ std::string wordOf(const GateResult& r) {
   return kWords[static_cast<std::size_t>(r.outcome)];
 }
 
-std::string verdictWord(const CheckResult& c) {
-  if (c.advisory) return "advisory";
-  std::string word(nameOf(c.verdict));
-  std::replace(word.begin(), word.end(), '_', ' ');
-  return word;
-}
-
 // The interval that holds the change but for twice alpha, in the unit of the change.
 std::string intervalText(const CheckResult& c) {
   if (!c.shift || c.check.kind != Check::Kind::kShift) return "";
@@ -67,7 +60,7 @@ void table(Page& page, const GateResult& r) {
   const std::size_t columns = valueColumns(r);
   page.line(row(columns, "", "", "base", "head", "change", "interval"), Tone::kHeading);
   for (const CheckResult& c : r.checks) {
-    page.line(row(columns, verdictWord(c), c.kind.label, valueOrDash(c.base, c.kind),
+    page.line(row(columns, verdictText(c), c.kind.label, valueOrDash(c.base, c.kind),
                   valueOrDash(c.head, c.kind),
                   c.change && c.base ? changeText(*c.change, c.scale.unit()) : "", intervalText(c)),
               toneOf(c));

@@ -82,7 +82,7 @@ void junitCase(std::string& out, const CheckResult& c) {
     out += fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", text);
   else
     out += fmt::format(">\n      <system-out>{}: {}</system-out>\n    </testcase>\n",
-                       nameOf(c.verdict), text);
+                       verdictText(c), text);
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ std::string gateMarkdown(const GateResult& r) {
         "|\n|---|--:|--:|--:|--:|---|---|\n";
   for (const CheckResult& c : r.checks) {
     const bool shift = c.shift && c.check.kind == Check::Kind::kShift;
-    std::string verdict(c.advisory ? "advisory" : nameOf(c.verdict));
+    std::string verdict = verdictText(c);
     if (c.check.level != Level::kError) verdict += fmt::format(" ({})", nameOf(c.check.level));
     out += fmt::format(
         "| `{}` | {} | {} | {} | {} | {} | {} |\n", c.check.path,

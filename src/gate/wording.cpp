@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "gate/wording.h"
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace stallprof {
@@ -19,6 +21,16 @@ std::string suspectText(const Suspect& suspect) {
   if (suspect.file.empty()) return out;
   out += " at " + escapeTerminal(suspect.file, 200);
   return suspect.line > 0 ? out + ":" + std::to_string(suspect.line) : out;
+}
+
+std::string verdictText(const CheckResult& r) {
+  if (r.advisory) return "advisory";
+  const bool moved = r.verdict == CheckVerdict::kRegressed || r.verdict == CheckVerdict::kImproved;
+  if (moved && r.change && r.kind.inPoints() && r.level() == Level::kInfo)
+    return *r.change < 0 ? "lower" : "higher";
+  std::string word(nameOf(r.verdict));
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
 }
 
 std::string checkText(const CheckResult& r) {

@@ -117,6 +117,17 @@ TEST_CASE("values of a gate's table are whole, with a space between") {
   CHECK_THAT(text, Contains(" 12 min 30 s 12 min 30 s "));
 }
 
+TEST_CASE("a share of waiting that is less because all else is slower is no improvement") {
+  const GateResult r =
+      judged(sampleSide(100, 0.01, 0.30), sampleSide(400, 0.01, 0.08), defaultPolicy());
+  CHECK(r.outcome == Outcome::kRegressed);
+  const std::string text = gateText(r, {}), markdown = gateMarkdown(r);
+  for (const std::string& said : {text, markdown}) {
+    CHECK(said.find("lower") != std::string::npos);
+    CHECK(said.find("improved") == std::string::npos);
+  }
+}
+
 TEST_CASE("a mark at the policy is where the checkout has it") {
   Policy policy = policyOf(checkOf("steps.time_ns.p50", Check::Kind::kBudget));
   policy.checks[0].isMax = true;
