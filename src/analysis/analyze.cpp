@@ -247,7 +247,9 @@ Analyzed analyzeWithFacts(const Trace& trace, FactsAccumulator& accumulator) {
   if (!steps) unstepped = withoutSteps(trace, roles, labels, accumulator.rules());
   std::vector<const TrainerFacts*> stepping;
   for (const Judged& judged : trainers) stepping.push_back(&judged.facts);
-  Judged& chosen = steps ? trainers[mainTrainer(stepping)] : unstepped;
+  const std::size_t shown = steps ? mainTrainer(stepping) : 0;
+  Judged& chosen = steps ? trainers[shown] : unstepped;
+  if (steps) out.trainers[shown].shown = true;
   describeChosen(trace, chosen, roles, out);
   if (steps) describeStepped(trace, chosen, roles, out);
   Judgement& judgement = chosen.judgement;

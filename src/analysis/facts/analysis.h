@@ -333,6 +333,7 @@ struct TrainerInfo {
   std::uint32_t pid = 0;
   Maybe<int> rank;
   int attempt = 1;
+  bool shown = false;  // all that the analysis has beside `trainers` is of this one
   StepsInfo steps;
   Breakdown breakdown;
   Verdict verdict;

@@ -73,9 +73,13 @@ void trainersSection(Html& html, const Analysis& a) {
   if (a.trainers.size() < 2) return;
   const auto section = html.open("section", {{"id", "trainers"}});
   html.add("h2", "Trainers");
+  const auto shown =
+      std::find_if(a.trainers.begin(), a.trainers.end(), std::mem_fn(&TrainerInfo::shown));
   html.add("p", {{"class", "intro"}},
-           "The sections above show the trainer with the longest window. Of several in parallel, "
-           "they show the one that waits most for data.");
+           "The sections above show " +
+               (shown == a.trainers.end() ? "one trainer" : trainerName(*shown)) +
+               ": the trainer with the longest window, of several in parallel the one that waits "
+               "most for data.");
   {
     const HtmlTable table(
         html, {textColumn("trainer"), numberColumn("steps"), numberColumn("median"),

@@ -114,8 +114,10 @@ constexpr auto fieldsOf(const LineInfo*) {
 constexpr auto fieldsOf(const TrainerInfo*) {
   using T = TrainerInfo;
   return fieldList(field("pid", &T::pid), field("rank", &T::rank, {.minimum = kNoMinimum}),
-                   field("attempt", &T::attempt, {.minimum = 1}), field("steps", &T::steps),
-                   field("breakdown", &T::breakdown), field("verdict", &T::verdict));
+                   field("attempt", &T::attempt, {.minimum = 1}),
+                   field("shown", &T::shown, {"all beside this list is of this one"}),
+                   field("steps", &T::steps), field("breakdown", &T::breakdown),
+                   field("verdict", &T::verdict));
 }
 
 constexpr auto fieldsOf(const TunedSetting*) {

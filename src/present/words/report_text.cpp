@@ -200,7 +200,9 @@ void trainers(Page& page, const Analysis& a, const Detail& detail) {
   for (std::size_t i = 0; i < shown; ++i)
     page.field(i == 0 ? "TRAINERS" : "", kLabel, trainerText(a.trainers[i]));
   if (shown < a.trainers.size())
-    page.field("", kLabel, "and " + std::to_string(a.trainers.size() - shown) + " more");
+    page.field(
+        "", kLabel,
+        "and " + countOf(static_cast<std::int64_t>(a.trainers.size() - shown), "more trainer"));
 }
 
 // The first ones (cold against warm shows there) and the last.

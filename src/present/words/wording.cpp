@@ -243,13 +243,24 @@ std::string slowdownText(const Slowdown& slowdown) {
          percent(*slowdown.high) + " %, " + pauses + ")";
 }
 
+namespace {
+
+// Of several trainers, whose times a report has.
+std::string ofTrainer(const Analysis& a) {
+  for (const TrainerInfo& t : a.trainers)
+    if (t.shown && a.trainers.size() > 1) return ", of " + trainerName(t);
+  return {};
+}
+
+}  // namespace
+
 std::vector<std::string> captureParts(const Analysis& a) {
   std::vector<std::string> parts;
   if (a.steps.count > 0) {
     const std::int64_t warm = std::max<std::int64_t>(0, a.steps.count - a.steps.windowCount);
     parts.push_back(countOf(a.steps.count, "step") + ", " + countText(a.steps.windowCount) +
                     " in the window (" + countText(warm) + " warm-up excluded), " +
-                    why(a.steps.source.value_or("an unknown source")));
+                    why(a.steps.source.value_or("an unknown source")) + ofTrainer(a));
   }
   parts.push_back(a.coverage.recorderCpuRatio
                       ? "recorder " + tenthPercentText(*a.coverage.recorderCpuRatio) +

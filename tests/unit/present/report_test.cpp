@@ -379,7 +379,12 @@ TEST_CASE("each of eight ranks has its line where the page has room") {
   a.findings.resize(1);
   a.trainers.resize(8, a.trainers[0]);
   for (int i = 0; i < 8; ++i) a.trainers[static_cast<std::size_t>(i)].rank = i;
+  a.trainers[3].shown = true;
   CHECK(contains(reportText(a, wide(100)), "rank 7: "));
+  CHECK(contains(reportText(a, wide(200)), ", of rank 3\n"));
+  CHECK(contains(reportHtml(a, {}), "The sections above show rank 3: "));
+  a.trainers.resize(1);
+  CHECK_FALSE(contains(reportText(a, wide(200)), ", of rank"));
 }
 
 TEST_CASE("a Markdown report has the functions and the lines of the loop") {
