@@ -66,12 +66,14 @@ bool replayedFix(const Prediction& p) {
 
 namespace {
 
-// Of the trainer's own work: its pool spins for threads whose cores the workers have. 0: it has
-// cores, or no pool.
-double spinsBesideWorkers(const Evidence& e) {
-  if (!e.run.pool || !e.contended || e.workers() < 1 || e.compute <= 0) return 0;
-  const double spins = e.run.pool->leaderSpins * seconds(e.trainer.cpu) / e.window;
-  return std::clamp(spins / e.compute, 0.0, 1.0);
+// Of the trainer's own time what its pool loses for the cores that workers have: all but what its
+// thread itself works. It spins for threads without a core, and sleeps when that takes long. 0: it
+// has cores, no pool, or a device that it may wait for.
+double lostToWorkers(const Evidence& e) {
+  const Maybe<PoolUse>& pool = e.run.pool;
+  if (!pool || pool->threads < 2 || !e.contended || e.device.seen || e.workers() < 1) return 0;
+  const double works = (1 - pool->leaderSpins) * seconds(e.trainer.cpu) / e.window;
+  return e.compute > 0 ? std::clamp(1 - works / e.compute, 0.0, 1.0) : 0;
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, doub
   settings[1].*cost = minimum;
   settings[2].*cost = maximum;
   if (cost == &PipelineSettings::cpuScale)
-    settings[2].ownScale = 1 - spinsBesideWorkers(e) * (1 - maximum);
+    settings[2].ownScale = 1 - lostToWorkers(e) * (1 - maximum);
   return assuming(std::move(assumes),
                   e.gains.predictAssumed(settings[0], settings[1], settings[2]));
 }

@@ -269,7 +269,7 @@ Evidence gather(const Trace& trace, const TrainerFacts& t, const RunFacts& run) 
   e.unseen = unseenOf(trace, t);
   e.beside = run.besideCpuRatio.value_or(0);
   addShares(e);
-  if (steps > 0) e.ceilings = ceilingsOf(e.gains, run);
+  if (steps > 0) e.ceilings = ceilingsOf(e.gains, run, e.periodic);
   e.misfits = takeMisfits(e.ceilings, e.gains.measured());
   e.workersBusy = workersBusy(t, e.workers());
   const Demand& d = e.gains.demand();

@@ -33,13 +33,6 @@ bool asked(const FunctionSamples& f, const HotQuery& q) {
          (!q.overhead || f.overhead == *q.overhead) && (q.rule.empty() || f.rule == q.rule);
 }
 
-double allOf(const Evidence& e, const HotQuery& q) {
-  double all = 0;
-  for (const FunctionSamples& f : e.trainer.stacks.*q.functions)
-    if (asked(f, q)) all += counted(f, q.of);
-  return all;
-}
-
 Maybe<HotQuery> queryFor(Phase phase) {
   switch (phase) {
     case Phase::kTransform:
@@ -57,6 +50,13 @@ Maybe<HotQuery> queryFor(Phase phase) {
 
 }  // namespace
 
+double allOf(const Evidence& e, const HotQuery& q) {
+  double all = 0;
+  for (const FunctionSamples& f : e.trainer.stacks.*q.functions)
+    if (asked(f, q)) all += counted(f, q.of);
+  return all;
+}
+
 Confidence shareConfidence(const Evidence& e) {
   const Share share = shareOf(e.wait * e.trainer.stacks.trainer.samples, e.trainer.stacks.trainer);
   const Confidence c = share.high - share.low > 0.10 ? Confidence::kMedium : Confidence::kHigh;
@@ -70,8 +70,9 @@ Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& q) {
     const StackSeen& frame = e.trace.stack(f.hot);
     HotFunction& sum = functions[{frame.function, frame.file}];
     if (sum.samples == 0)
-      sum = {lineOf(e.trace, f.hot), lineOf(e.trace, f.user), f.rule, 0, f.processes};
+      sum = {lineOf(e.trace, f.hot), lineOf(e.trace, f.user), f.rule, 0, f.processes, 0};
     sum.samples += counted(f, q.of);
+    sum.reading += f.phase == Phase::kExtract ? counted(f, q.of) : 0;
     sum.processes = std::max(sum.processes, f.processes);
   }
   Maybe<HotFunction> best;

@@ -17,6 +17,7 @@ struct HotFunction {
   std::string rule;
   double samples = 0;
   std::uint32_t processes = 0;
+  double reading = 0;  // of `samples`, those of extract
 };
 
 // Which samples count.
@@ -29,6 +30,7 @@ struct HotQuery {
   std::vector<FunctionSamples> StackFacts::*functions = &StackFacts::functions;
 };
 [[nodiscard]] Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& query);
+[[nodiscard]] double allOf(const Evidence& e, const HotQuery& query);  // samples of all functions
 
 // "PIL/Image.py:Image.resize called from train.py:31 __getitem__", "train.py:31 __getitem__".
 [[nodiscard]] std::string nameOf(const HotFunction& function);

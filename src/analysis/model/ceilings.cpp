@@ -23,7 +23,13 @@ void add(std::vector<Ceiling>& to, const Gains& gains, const char* stage, double
            std::move(limitedBy), basis);
 }
 
-constexpr double kWholeOfCores = 0.95;  // from here on they are all
+// Who has the `others` of the usable cores.
+std::string othersText(double others, const RunFacts& run) {
+  constexpr double kFew = 0.05;
+  if (others <= kFew * run.cores) return {};
+  const bool own = 2 * run.besideCpuRatio.value_or(0) * run.cores >= others;
+  return own ? ", others in use by other work of the job" : ", other cores in use";
+}
 
 const char* producersStage(const BatchDemand& b) {
   return b.io > b.blocked + b.cpu ? "extract" : "transform";
@@ -50,16 +56,17 @@ double headOfLineEfficiency(const Gains& gains) {
 
 }  // namespace
 
-std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
+std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run, double periodic) {
   std::vector<Ceiling> all;
   const Demand& d = gains.demand();
   const int workers = gains.base().workers;
   const double own = d.step.beside();
   // Nothing else sets a pace while those are made.
-  const bool more = d.step.periodic + gains.workload().apartPeriodic > 0.01 * gains.measured();
+  const double known = d.step.periodic + gains.workload().apartPeriodic;
+  const bool more = std::max(known, periodic * gains.measured()) > 0.01 * gains.measured();
   const bool between = gains.workload().apart > 0.01 * gains.measured();
   add(all, gains, "compute", own,
-      more      ? "one training process, with its evaluation, saving and logging"
+      more      ? "one training process, and periodic work"
       : between ? "one training process, and between epochs"
                 : "one training process");
   if (const double device = gains.workload().device; device > 0)
@@ -76,7 +83,7 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run) {
     }
     add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
         numberOf(gains.base().cores, "usable core") +
-            (gains.base().cores < kWholeOfCores * run.cores ? ", other cores in use" : ""));
+            othersText(run.cores - gains.base().cores, run));
   }
   if (const Workload& w = gains.workload(); w.zipped > 0)
     add(all, gains, w.zippedReads ? "extract" : "transform", w.zipped,

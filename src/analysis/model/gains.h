@@ -79,8 +79,9 @@ inline constexpr double kGoodEnough = 1.02;
 // The bounds no arrangement of the same work can beat: the step takes at least the longest
 // of them. One entry a stage, slowest first, in steps a second, each with its gap to what was
 // measured. Checkpoints and evaluation add to every one, amid steps and between epochs: a trainer
-// that saves makes no steps meanwhile.
-[[nodiscard]] std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run);
+// that saves makes no steps meanwhile. `periodic`: their share of the time, by samples too.
+[[nodiscard]] std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run,
+                                              double periodic);
 
 // Takes out of `ceilings` those below the measured pace by more than the model's error, and returns
 // them: what the run has beaten is no bound of it. Within that error the bound is the pace itself.

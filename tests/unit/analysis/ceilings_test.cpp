@@ -43,6 +43,10 @@ TEST_CASE(
   Facts f = factsOf(twoWorkers());
   CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "4 usable cores");
   f.run.besideCpuRatio = 0.25;
+  CHECK(of(f.judge().ceilings, "cpu")->limitedBy ==
+        "3 usable cores, others in use by other work of the job");
+  f.run.besideCpuRatio = 0;
+  f.run.externalCpuRatio = 0.25;
   CHECK(of(f.judge().ceilings, "cpu")->limitedBy == "3 usable cores, other cores in use");
 }
 

@@ -194,6 +194,7 @@ TEST_CASE("an archive that is opened for each sample is to be opened once") {
     const Analysis a = analyze(test::traceOf(text));
     const Finding* slow = test::find(a, "transform.slow_op");
     REQUIRE(slow);
+    CHECK(slow->phase == (file == "zipfile.py" ? Phase::kExtract : Phase::kTransform));
     return std::pair{slow->advice.at(0).id, *slow->advice.at(0).predicted.speedup};
   };
   const auto opened = adviceOf("zipfile.py", "ZipFile._RealGetContents");

@@ -286,13 +286,13 @@ TEST_CASE("with more cores no more workers are asked for than the memory holds")
 TEST_CASE("at best cheaper batches leave their cores to the pool that spins for them") {
   const auto gain = [](double spins) {
     Facts f = factsOf(starving(2, 40, 0, 10));
-    f.trainer.cpu = scaled(f.trainer.window(), 0.25);
+    f.trainer.cpu = scaled(f.trainer.window(), 0.2);
     f.run.pool = PoolUse{.samples = 1000, .spins = 500, .threads = 2, .leaderSpins = spins};
     const Evidence e = gather(f.trace, f.trainer, f.run);
     return predictScaled(e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1, "");
   };
   REQUIRE(gain(0).speedup);
-  CHECK(*gain(0.8).high > 1.3 * *gain(0).high);
+  CHECK(*gain(0.8).high > 1.3 * *gain(0).high);  // 2 of 10 ms of the step are its own work
   CHECK(*gain(0.8).speedup == *gain(0).speedup);
 }
 

@@ -36,6 +36,25 @@ constexpr double kMinStep = 0.02;  // of the time is left, whatever goes
 // Updates for each interval from eval() to train(), at least: with fewer a model may act in it.
 constexpr std::int64_t kUpdatesBetween = 4;
 
+const AdviceDefinition kCheaperEvaluation{"cheaper_evaluation", {}, [](const AdviceContext& c) {
+                                            return "Make " + c.advice.change.name +
+                                                   " cheaper: work on arrays instead of values one "
+                                                   "by one, or use what the library computes "
+                                                   "itself.";
+                                          }};
+
+// Half of it and more is in one function of the program's own, or in C that this calls itself.
+Maybe<Advice> cheaperEvaluation(const Evidence& e, double share) {
+  const Maybe<HotFunction> own =
+      hottest(e, {Side::kTrainer, {}, OverheadKind::kEvaluation, HotQuery::Of::kRunning});
+  const double all = allOf(e, {Side::kTrainer, {}, OverheadKind::kEvaluation});
+  if (!own || 2 * own->samples < all || own->hot.file != own->where.file) return {};
+  return adviceOf(kCheaperEvaluation, {"code", nameOf(own->hot), "", ""},
+                  assuming("it can be made ten times as fast, at best fifty times",
+                           reducedTo(share * own->samples / all, 0.1, 0.5, 0.02, kMinStep)),
+                  "another order of sums rounds differently");
+}
+
 // Of the program's own loop, from eval() to train().
 struct Evaluations {
   std::int64_t count = 0;
@@ -108,6 +127,19 @@ bool predictsInSteps(const StackFacts& s, std::int64_t updates) {
   return s.predictions > std::min(static_cast<double>(updates), atRandom) / 2;
 }
 
+// Between eval() and train() of the program's own.
+void addIntervals(Finding& f, const Evidence& e, const Evaluations& own, double share) {
+  if (own.count == 0) return;
+  addEvidence(
+      f,
+      own.count == 1 ? "{} from eval() to train(), {}, in {} steps"
+                     : "{} from eval() to train(), {} each, in {} steps",
+      {countWord(own.count, "interval"), timeWord(own.seconds / static_cast<double>(own.count)),
+       countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
+  if (2 * own.seconds > share * e.window)
+    f.where = lineAt(e.trace, own.longest->file, own.longest->line);
+}
+
 // By epochs that the hook saw, or eval() and train() around them; by what a library calls
 // evaluation where samples are sure of more.
 Maybe<Finding> evaluation(const Evidence& e) {
@@ -132,16 +164,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
     addEvidence(f, "starting and ending its workers, and waiting for their first batch, takes {}",
                 {ratioWord(starting.share)});
   const Evaluations own = evaluationsIn(e);
-  if (own.count > 0) {
-    addEvidence(
-        f,
-        own.count == 1 ? "{} from eval() to train(), {}, in {} steps"
-                       : "{} from eval() to train(), {} each, in {} steps",
-        {countWord(own.count, "interval"), timeWord(own.seconds / static_cast<double>(own.count)),
-         countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
-    if (2 * own.seconds > share * e.window)
-      f.where = lineAt(e.trace, own.longest->file, own.longest->line);
-  }
+  addIntervals(f, e, own, share);
   const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);
   if (own.count * kUpdatesBetween > updates && updates > 0)
     f.confidence = std::min(f.confidence, Confidence::kMedium);
@@ -170,7 +193,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
     f.where = lineAt(e.trace, origin.file, origin.line);
   }
   return withAdvice(
-      f, {std::move(persistent),
+      f, {std::move(persistent), cheaperEvaluation(e, share),
           adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
                    assuming("another device, or other cores, evaluate at the same time",
                             reducedTo(share, 0, 0.1, 0, kMinStep)),
@@ -183,7 +206,7 @@ Maybe<Finding> evaluation(const Evidence& e) {
 
 extern const FindingDefinition kEvaluation(
     "periodic.evaluation", evaluation,
-    offers(kSeparateEvaluation, kRarerEvaluation, kPersistentEvaluation),
+    offers(kSeparateEvaluation, kRarerEvaluation, kPersistentEvaluation, kCheaperEvaluation),
     {.cause = R"(Evaluation takes a large part of the time.)",
      .rule = R"(one of these takes over 5 % of the window:
   - epochs without an optimizer step, or known evaluation functions of a library;

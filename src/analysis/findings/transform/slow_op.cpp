@@ -6,11 +6,13 @@
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
 #include "classify/frames.h"
+#include "classify/native_work.h"
 
 namespace stallprof {
 namespace {
 
 constexpr double kMuchOfCpu = 0.30;
+constexpr double kHalf = 0.5;   // of its CPU
 constexpr double kWide = 0.10;  // an interval this far to a side costs a level of confidence
 
 struct Hint {
@@ -60,8 +62,13 @@ constexpr Hint kHints[] = {
 
 // What usually makes a library's function cheaper, as the rest of a sentence: "decode at the size
 // that is needed (Image.draft), ...". Of the user's own code, what usually does.
-std::string hintFor(const SourceLine& hot) {
+std::string hintFor(const Finding& f) {
+  const SourceLine& hot = f.hot;
   const ModulePath module = {hot.file.raw(), false};
+  // C that the line calls, as a database: the page cache has the data, and the kernel copies them.
+  if (f.native.ratio > kHalf && kernelWork(f.native.function.raw()).phase == Phase::kExtract)
+    return "it reads far more than it returns, or in small pieces: an index where a database is "
+           "searched, only the part that is used, or a mapped file";
   for (const Hint& hint : kHints)
     if (fitsModule(module, hint.module) &&
         (hint.function.empty() || fitsFunction(hot.function.raw(), hint.function)))
@@ -70,10 +77,16 @@ std::string hintFor(const SourceLine& hot) {
          "training";
 }
 
+// The user's line, where the function's own is another.
+std::string calledAt(const Finding& f) {
+  const bool same = f.where.file == f.hot.file && f.where.line == f.hot.line;
+  return same ? std::string() : atLine(f.where);
+}
+
 const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
                                     return "Make " + c.advice.change.name +
-                                           " cheaper, or call it less" + atLine(c.finding.where) +
-                                           ": " + hintFor(c.finding.hot) + ".";
+                                           " cheaper, or call it less" + calledAt(c.finding) +
+                                           ": " + hintFor(c.finding) + ".";
                                   }};
 
 // What opens an archive or a database and reads its directory: as long for one member as for all.
@@ -129,6 +142,7 @@ Maybe<Finding> slowOp(const Evidence& e) {
   if (share.low <= kMuchOfCpu || ofWindow <= kNotable) return {};
   Finding f = loaderFinding(e, ofWindow, "One function takes much of the time to make batches");
   f.where = op->where;
+  if (2 * op->reading > op->samples) f.phase = Phase::kExtract;
   point(f, *op);
   if (share.high - share.value > kWide || share.value - share.low > kWide)
     f.confidence = lowered(f.confidence);
