@@ -352,6 +352,13 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   putCaveatsLast(findings, false);  // what is tried has steps
   noteTies(findings, false);
   verdict.tied = tiedRanks(findings, false);
+  // Runs by turns have the other programs on both sides.
+  const bool measured = findings[0].confidence == Confidence::kVerified &&
+                        *findings[0].advice[0].measured >= kWorthIt;
+  if (measured && verdict.withheld && verdict.withheld->why == NoVerdict::Why::kOthersCpu) {
+    verdict.withheld.reset();
+    verdict.healthy = false;
+  }
   if (verdict.withheld) return;
   verdict.boundBy = boundBy(findings, worthIt(findings[0]), false);
   const Confidence before = verdict.confidence;

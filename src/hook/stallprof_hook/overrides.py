@@ -32,7 +32,7 @@ _LACKING = {
     'num_parallel_calls': 'no Dataset.map or interleave of tf.data',
     'prefetch': 'no iterator of a tf.data dataset',
     'private_threadpool_size': 'no iterator of a tf.data dataset',
-    'workers': 'no PyDataset of Keras in fit',
+    'workers': 'no PyDataset of Keras in fit (PyTorch has num_workers)',
     'max_queue_size': 'no PyDataset of Keras in fit',
     'fused': 'no optimizer of PyTorch that has a fused update'}
 others = {name: loader.pop(name) for name in _LACKING if name in loader}

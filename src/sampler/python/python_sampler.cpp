@@ -105,7 +105,7 @@ void PythonSampler::finish(Nanos now, EventOut& out) {
     if (watched.process) watched.process->flush(out);
   eachSecond(now, out);
   if (!seen_ && reported_.second.empty()) {
-    state_ = {Coverage::kAbsent, "no Python program ran"};
+    state_ = {Coverage::kAbsent, "no Python program was seen"};
     if (shared_.unread != 0)
       state_.second = python::unreadText(shared_.unread);
     else if (shared_.refused != 0)

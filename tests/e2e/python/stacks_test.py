@@ -231,7 +231,7 @@ class Stacks(unittest.TestCase):
     def test_a_program_without_python_has_none_and_it_is_said(self):
         run = record(['sh', '-c', 'sleep 0.3'])
         self.assertEqual(run.slices, [])
-        self.assertEqual(run.sources['python_stacks'], ('absent', 'no Python program ran'))
+        self.assertEqual(run.sources['python_stacks'], ('absent', 'no Python program was seen'))
 
     def test_no_python_reads_none(self):
         run = record([PYTHONS['system'], '-c', 'import time; time.sleep(0.3)'], '--no-python')

@@ -76,7 +76,9 @@ TEST_CASE("threads that make the data need more cores where the training thread 
         test::traceOf("manifest cores_usable=4\n" + kThreads + text + other("60ms", "running", 6)));
   };
   const Analysis idle = found("run=35ms queued=5ms");
-  CHECK(test::find(idle, "transform.too_few_workers") != nullptr);
+  const Finding* few = test::find(idle, "transform.too_few_workers");
+  REQUIRE(few != nullptr);
+  CHECK(few->title.starts_with("Too few threads"));
   CHECK(test::find(idle, "transform.cpu_saturated") == nullptr);
   const Analysis full = found("run=20ms queued=20ms");
   CHECK(test::find(full, "transform.too_few_workers") == nullptr);
@@ -349,7 +351,7 @@ TEST_CASE("what a process of the program's own takes to hand batches over is fou
 TEST_CASE("a process that the program starts itself makes the data that the trainer receives") {
   const auto phases = [](const std::string& parent, const std::string& more = "") {
     const std::string text =
-        test::kTrainer + "0 process process=2 pid=200" + parent +
+        "manifest cores_usable=4\n" + test::kTrainer + "0 process process=2 pid=200" + parent +
         "\n0 thread thread=2 process=2 tid=200\n" + more +
         "0 stack stack=1 file=\"train.py\" function=\"main\" line=20\n"
         "0 stack stack=2 caller=1 file=\"/usr/lib/python3.11/multiprocessing/queues.py\" "
@@ -362,6 +364,10 @@ TEST_CASE("a process that the program starts itself makes the data that the trai
         "0 stack stack=6 caller=5 file=\"train.py\" function=\"make\" line=7\n";
     const Analysis a = analyze(test::traceOf(text + trainer("pipe") + other("60ms", "running", 6)));
     REQUIRE(a.breakdown.phase);
+    if (const Finding* few = test::find(a, "transform.too_few_workers"))
+      CHECK(few->title.starts_with("Too few processes"));
+    else
+      CHECK((parent.empty() || !more.empty()));
     return *a.breakdown.phase;
   };
   CHECK(near3(phases(" parent=1").transform, 0.6));

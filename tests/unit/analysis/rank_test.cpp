@@ -195,6 +195,25 @@ TEST_CASE("what trials measured is certain beside a tie") {
   CHECK(ties(list[1]) == 1);
 }
 
+TEST_CASE("a gain that was measured by turns is a verdict beside other programs, too") {
+  const auto verdictWith = [](NoVerdict::Why why, double gain) {
+    std::vector<Finding> list = {made("periodic.logging", Phase::kPeriodic, 1.4, Confidence::kLow)};
+    list[0].advice[0].measured = gain;
+    list[0].advice[0].measuredLow = gain - 0.01;
+    list[0].advice[0].measuredHigh = gain + 0.01;
+    Verdict v;
+    v.withheld = NoVerdict{why, 0.5, 0};
+    rankVerified(list, v);
+    return v;
+  };
+  const Verdict v = verdictWith(NoVerdict::Why::kOthersCpu, 1.3);
+  CHECK_FALSE(v.withheld);
+  CHECK(v.boundBy == "periodic");
+  CHECK(v.confidence == Confidence::kVerified);
+  CHECK(verdictWith(NoVerdict::Why::kOthersCpu, 1.01).withheld);
+  CHECK(verdictWith(NoVerdict::Why::kUnexplained, 1.3).withheld);
+}
+
 TEST_CASE("what most of a finding is goes before it where its own fix gains about as much") {
   const auto first = [](double share, double speedup) {
     std::vector<Finding> list = {

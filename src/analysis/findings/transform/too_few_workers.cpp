@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // transform.too_few_workers: those who make batches are busy, and cores are idle.
+#include <string>
+
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -39,10 +41,14 @@ const AdviceDefinition kMoreProducers{
 Maybe<Finding> tooFewThreads(const Evidence& e) {
   if (!threadsFallBehind(e) || threadsLackCores(e) || pythonFallsBehind(e) || lockBound(e))
     return {};
+  const auto all = static_cast<std::int64_t>(e.trainer.threads.size());
+  const bool processes = threadsOfOthers(e) == all;  // a pool that the program started itself
+  const std::string who = processes ? "processes" : "threads";
   Finding f =
-      threadsFinding(e, "Too few threads make batches: the step waits while cores are idle");
-  return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these threads", "more"}, {},
-                                 "Python threads share the GIL with the loop")});
+      threadsFinding(e, "Too few " + who + " make batches: the step waits while cores are idle");
+  return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these " + who, "more"}, {},
+                                 processes ? "memory, and a core, for each of them"
+                                           : "Python threads share the GIL with the loop")});
 }
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
