@@ -132,10 +132,13 @@ std::string otherPace(const Trials& trials, const Analysis& recorded) {
 }
 
 Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
-  // The loader of a finding is the one that the steps are of.
-  for (const Finding& f : a.findings)
-    if (const LoaderInfo* loader = loaderAt(a, f.where); loader != nullptr)
-      if (loader->kind == kTorchLoader) return loaderPlace(a, *loader);
+  // The loader of a finding is the one that the steps are of, but for an evaluation's.
+  for (const Finding& f : a.findings) {
+    const LoaderInfo* loader = loaderAt(a, f.where);
+    const bool others = f.phase == Phase::kPeriodic && a.run.loaders.size() > 1;
+    if (loader != nullptr && !others && loader->kind == kTorchLoader)
+      return loaderPlace(a, *loader);
+  }
   return {};
 }
 

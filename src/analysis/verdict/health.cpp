@@ -4,6 +4,7 @@
 #include "analysis/findings/build.h"
 #include "analysis/steps/timeline.h"
 #include "analysis/verdict/rank.h"
+#include "analysis/verdict/registry.h"
 #include "classify/own_rules.h"
 
 namespace stallprof {
@@ -37,6 +38,22 @@ bool announcesMuch(const Evidence& e) {
       others.push_back(intervalOf(span));
   const Nanos length = lengthIn(joined(std::move(others)), e.trainer.windowInterval());
   return seconds(length) > kMaxUnexplained * e.window;
+}
+
+// Without steps: the thread is blocked for most of the time beside threads that make its data, and
+// nothing says for what (a queue of a library's own, the interpreter's lock).
+bool mayWaitForData(const Evidence& e) {
+  constexpr double kOverHalf = 0.5;
+  return e.trainer.source == StepSource::kNone && !e.trainer.threads.empty() && !e.device.seen &&
+         e.trainerBlockedKnown && e.trainerBlocked - e.wait - e.periodic > kOverHalf;
+}
+
+bool nothingToFix(const Evidence& e) {
+  // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
+  const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
+  return !otherLoader && !mayWaitForData(e) && !compilesMuch(e) && !announcesMuch(e) &&
+         computeKnown(e) && (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
+         e.unexplained() <= kMaxUnexplained;
 }
 
 constexpr double kNeeded = 125;  // samples of the training thread: a fifth of a fifth is five
@@ -78,12 +95,15 @@ Maybe<NoVerdict> blindStep(const Evidence& e) {
   return {};
 }
 
-bool nothingToFix(const Evidence& e) {
-  // No rule knows how to fix a loader that is not PyTorch's: waiting for it is then no health.
-  const bool otherLoader = !e.loader && e.trainer.loader >= 0 && e.wait > 1 - 1 / kWorthIt;
-  return !otherLoader && !compilesMuch(e) && !announcesMuch(e) && computeKnown(e) &&
-         (!e.trainer.steps.empty() || e.phaseOfHalf() == "compute") &&
-         e.unexplained() <= kMaxUnexplained;
+Maybe<Finding> healthyFinding(const Evidence& e) {
+  if (!nothingToFix(e)) return {};
+  for (const FindingDefinition* definition : allFindings()) {
+    Maybe<Finding> healthy = definition->healthy ? definition->find(e) : std::nullopt;
+    if (!healthy) continue;
+    healthy->confidence = std::min(healthy->confidence, highestConfidence(e));
+    return healthy;
+  }
+  return {};
 }
 
 }  // namespace stallprof

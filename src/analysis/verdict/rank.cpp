@@ -201,17 +201,6 @@ bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
   return e.external > (surelyFixed(*first) ? gainOf(*first) : first->shareRatio);
 }
 
-void addHealthyFinding(const Evidence& e, std::vector<Finding>& findings) {
-  for (const FindingDefinition* definition : allFindings()) {
-    Maybe<Finding> healthy = definition->healthy ? definition->find(e) : std::nullopt;
-    if (!healthy) continue;
-    healthy->confidence = std::min(healthy->confidence, highestConfidence(e));
-    findings.insert(findings.begin(), std::move(*healthy));
-    break;
-  }
-  numberRanks(findings);
-}
-
 // Without steps what most of the time is for comes first, and what little could be gained beside it
 // follows. In a program without an interpreter the split is by functions' names and loops: more may
 // be wrong there.
@@ -310,11 +299,12 @@ void sortFindings(std::vector<Finding>& findings) {
   numberRanks(findings);
 }
 
-// The phase of rank 1, unless another's gain is as large and no guess beside it.
+// The phase of rank 1, unless another's gain is as large, no guess beside it, and no part of it.
 std::string boundBy(const std::vector<Finding>& findings, bool anyFix, bool stepless) {
   const Finding &a = findings.front(), &b = findings[findings.size() > 1 ? 1 : 0];
   const bool mixed = anyFix && phaseName(b) != phaseName(a) && !isCaveat(b, stepless) &&
-                     rivals(a, b) && !oneCause(a, b) && gainOf(b) >= kTied * gainOf(a) &&
+                     rivals(a, b) && !oneCause(a, b) && !nested(a, b) &&
+                     gainOf(b) >= kTied * gainOf(a) &&
                      b.confidence >= std::min(a.confidence, Confidence::kMedium);
   return mixed ? "mixed" : phaseName(a);
 }
@@ -378,7 +368,10 @@ Verdict verdictOf(const Evidence& e, std::vector<Finding>& findings) {
     return worthIt(f) && !isCaveat(f, stepless);
   });
   const bool little = (!anyFix && forData(e) <= kMuchData) || mostlyComputes(e, findings);
-  if (little && nothingToFix(e)) addHealthyFinding(e, findings);
+  if (Maybe<Finding> healthy = little ? healthyFinding(e) : std::nullopt) {
+    findings.insert(findings.begin(), *std::move(healthy));
+    numberRanks(findings);
+  }
   if (anyFix) {
     noteTies(findings, stepless);
     capByLargerGain(findings, stepless);

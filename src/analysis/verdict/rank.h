@@ -40,8 +40,9 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict);
 // was blocked for a part of it, and may have waited for a queue of its own or a device, that is not
 // known to be compute.
 [[nodiscard]] Maybe<NoVerdict> blindStep(const Evidence& e);
-// Nothing gains 5 %, and that is known to be health.
-[[nodiscard]] bool nothingToFix(const Evidence& e);
+// Of a run in which nothing gains 5 %: what its time is for instead, where that is known to be
+// health.
+[[nodiscard]] Maybe<Finding> healthyFinding(const Evidence& e);
 
 // What was checked and is fine, each with its number; and what was not measured in this run.
 [[nodiscard]] std::vector<std::string> notAProblem(const Evidence& e,

@@ -319,6 +319,32 @@ TEST_CASE("without known steps the thread that updates a model is the one that t
   CHECK(near3(updated.breakdown.phase->compute, 0.4));
 }
 
+// A library's thread that trains takes jobs of a queue, which thread 2 fills.
+TEST_CASE("a thread blocked for most of the time beside one that makes its data may wait for it") {
+  const auto healthy = [](const std::string& blocked) {
+    const std::string frames =
+        "0 stack stack=8 file=\"/u/site-packages/gensim/models/word2vec.py\" "
+        "function=\"Word2Vec._do_train_job\" line=9\n"
+        "repeat 50 every 400ms\n"
+        "0ms slice thread=1 duration=10ms samples=1 wait=futex\n"
+        "10ms stack_slice thread=1 samples=1 stack=3\n"
+        "10ms slice thread=1 duration=60ms samples=6 " +
+        blocked +
+        "\n20ms stack_slice thread=1 duration=260ms samples=27 stack=8\n"
+        "280ms slice thread=1 duration=120ms run=120ms samples=12 wait=running\n"
+        "290ms stack_slice thread=1 duration=110ms samples=12 stack=8\n"
+        "0ms slice thread=2 duration=400ms samples=40 run=400ms wait=running\n"
+        "10ms stack_slice thread=2 duration=390ms samples=40 stack=6\n"
+        "end\n";
+    const Analysis a = analyze(test::traceOf(kThreads + frames));
+    REQUIRE(a.breakdown.phase);
+    CHECK(a.breakdown.phase->compute > 0.9);
+    return test::find(a, "compute.cpu_bound") != nullptr;
+  };
+  CHECK(healthy("run=270ms wait=running"));
+  CHECK_FALSE(healthy("wait=futex"));
+}
+
 // The trainer receives from process 2, which its parent is said to have started, and which sends.
 TEST_CASE("what a process of the program's own takes to hand batches over is found") {
   const auto found = [](const std::string& parent, const std::string& file) {

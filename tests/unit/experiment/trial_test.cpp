@@ -72,6 +72,21 @@ Trials firstMeasured(std::vector<Trial> trials, std::vector<double> base, std::v
 
 }  // namespace
 
+TEST_CASE("ceilings are of the loader that the steps are of, not of an evaluation's") {
+  Analysis a = analysisOf();
+  LoaderInfo valid = a.run.loaders[0];
+  valid.where.line = 31;
+  a.run.loaders.push_back(valid);
+  Finding evaluation;
+  evaluation.phase = Phase::kPeriodic;
+  evaluation.where = valid.where;
+  a.findings.insert(a.findings.begin(), evaluation);
+  REQUIRE(loaderOptions(a));
+  CHECK(*loaderOptions(a) == std::vector<std::string>{"--loader", "/home/u/train.py:30"});
+  a.findings.resize(1);
+  CHECK_FALSE(loaderOptions(a));
+}
+
 TEST_CASE("trials are the fixes that can be made from outside, replayed ones first") {
   const auto trials = trialsOf(analysisOf(), 9);
   REQUIRE(trials.size() == 3);
