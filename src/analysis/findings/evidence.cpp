@@ -62,12 +62,12 @@ void addAlike(const Trace& trace, const TrainerFacts& t, const LoaderSeen& loade
       epochs += 1;
       first += isFirst;
     } else if (of != alike.end() && epoch.starting > Nanos{}) {
-      const auto& [size, ours] = std::pair(of->second->batchSize, loader.batchSize);
-      const double each = static_cast<double>(size) / static_cast<double>(ours);
+      const auto size = static_cast<double>(of->second->batchSize);
+      const auto ours = static_cast<double>(loader.batchSize);
       w.evaluation.start += seconds(epoch.starting);
       w.evaluation.count += 1;
       w.evaluation.batches +=
-          static_cast<double>(epoch.batches) * (size > 0 && ours > 0 ? each : 1);
+          static_cast<double>(epoch.batches) * (size > 0 && ours > 0 ? size / ours : 1);
       firstStart += isFirst ? seconds(epoch.starting) : 0;
     }
   }

@@ -199,7 +199,7 @@ class ProducerFinder {
     });
     if (seconds(waiting) < std::max(kMinWaiting * seconds(life.length()), 1e-9)) return {};
     // What an event loop of the program's own gets from the network takes hardly any work.
-    if (seconds(work) >= kHandsOver * seconds(waiting)) {
+    if (seconds(work) >= kHandsOver * seconds(waiting) && seconds(work) < part * seconds(waiting)) {
       Inspected seen;
       inspectProducer(id, seen);
       work += scaled(vague, seen.networkShare());

@@ -23,9 +23,7 @@ const AdviceDefinition kRarerEvaluation =
 const AdviceDefinition kPersistentEvaluation{
     "persistent_evaluation", {}, [](const AdviceContext& c) {
       return "Pass " + settingOf(c, "persistent_workers") + "=True" + atSetting(c) +
-             ": the workers of the evaluation's loader then wait for the next evaluation instead "
-             "of "
-             "being restarted.";
+             ": the evaluation's workers then wait for the next one instead of being restarted.";
     }};
 
 constexpr std::string_view kForwardAlone =
@@ -84,7 +82,9 @@ Starting startingIn(const Evidence& e) {
   Starting found;
   std::map<std::pair<StringId, std::uint32_t>, Starting> lines;
   std::set<std::uint32_t> known;
-  const ProcessId process = e.trace.thread(e.trainer.thread).process;
+  std::map<std::uint32_t, const LoaderSeen*> loaders;
+  for (const auto& row : e.trace.loaders)
+    if (row.data.process == e.trainer.process) loaders[row.data.loader] = &row.data;
   for (const Epoch& epoch : e.trainer.epochs) {
     const bool again = !known.insert(epoch.loader).second;
     if (!epoch.evaluation || epoch.begin < e.trainer.windowBegin ||
@@ -92,13 +92,12 @@ Starting startingIn(const Evidence& e) {
       continue;
     const double share = seconds(epoch.starting) / e.window;
     found.share += share;
-    for (const auto& row : e.trace.loaders)
-      if (row.data.loader == epoch.loader && row.data.process == process) {
-        Starting& line = lines[{row.data.file, row.data.line}];
-        line.loader = &row.data;
-        line.share += share;
-        line.again += again ? share : 0;
-      }
+    const auto of = loaders.find(epoch.loader);
+    if (of == loaders.end()) continue;
+    Starting& line = lines[{of->second->file, of->second->line}];
+    line.loader = of->second;
+    line.share += share;
+    line.again += again ? share : 0;
   }
   const auto longest = std::max_element(
       lines.begin(), lines.end(),

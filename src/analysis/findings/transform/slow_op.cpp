@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // transform.slow_op: one function holds much of the producers' CPU.
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
@@ -90,20 +89,20 @@ const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
                                   }};
 
 // What opens an archive or a database and reads its directory: as long for one member as for all.
-constexpr Hint kOpeners[] = {
-    {"zipfile.py", "ZipFile.__init__", ""},
-    {"zipfile.py", "*._RealGetContents", ""},
-    {"zipfile/", "ZipFile.__init__", ""},
-    {"zipfile/", "*._RealGetContents", ""},
-    {"zipfile.py", "_EndRecData*", ""},
-    {"zipfile/", "_EndRecData*", ""},
-    {"tarfile.py", "TarFile.__init__", ""},
-    {"tarfile.py", "TarFile.next", ""},
-    {"tarfile.py", "TarFile._load", ""},
-    {"tarfile.py", "TarInfo.*", ""},
-    {"h5py/_hl/files.py", "File.__init__", ""},
-    {"h5py/_hl/files.py", "make_fid", ""},
-    {"pyarrow/parquet/core.py", "ParquetFile.__init__", ""},
+constexpr std::pair<std::string_view, std::string_view> kOpeners[] = {
+    {"zipfile.py", "ZipFile.__init__"},
+    {"zipfile.py", "*._RealGetContents"},
+    {"zipfile.py", "_EndRecData*"},
+    {"zipfile/", "ZipFile.__init__"},
+    {"zipfile/", "*._RealGetContents"},
+    {"zipfile/", "_EndRecData*"},
+    {"tarfile.py", "TarFile.__init__"},
+    {"tarfile.py", "TarFile.next"},
+    {"tarfile.py", "TarFile._load"},
+    {"tarfile.py", "TarInfo.*"},
+    {"h5py/_hl/files.py", "File.__init__"},
+    {"h5py/_hl/files.py", "make_fid"},
+    {"pyarrow/parquet/core.py", "ParquetFile.__init__"},
 };
 
 const AdviceDefinition kOpenOnce{
@@ -114,9 +113,9 @@ const AdviceDefinition kOpenOnce{
 
 bool opens(const SourceLine& hot) {
   const ModulePath module = {hot.file.raw(), false};
-  return std::any_of(std::begin(kOpeners), std::end(kOpeners), [&](const Hint& opener) {
-    return fitsModule(module, opener.module) && fitsFunction(hot.function.raw(), opener.function);
-  });
+  for (const auto& [file, function] : kOpeners)
+    if (fitsModule(module, file) && fitsFunction(hot.function.raw(), function)) return true;
+  return false;
 }
 
 Maybe<Advice> openOnce(const Evidence& e, const HotFunction& op, double share) {
