@@ -8,7 +8,7 @@
 namespace stallprof {
 namespace {
 
-// Bytes of a copy: smaller ones take their latency, of some 5 us, not the link's time.
+// Bytes of a copy: of a smaller one a good part of the time is its start, not the link's.
 constexpr double kMeasuresLink = 1 << 20;
 
 constexpr double kBound = 0.80;         // busy: the rest can gain 20 % at the very most

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "analysis/blame/samples/refine.h"
 #include "analysis/facts/hook_parts.h"
@@ -52,12 +51,9 @@ void addAlike(const Trace& trace, const TrainerFacts& t, const LoaderSeen& loade
         row.data.file == loader.file && row.data.line == loader.line &&
         row.data.workers == loader.workers)
       alike[row.data.loader] = &row.data;
-  std::set<std::uint32_t> known;
   double epochs = 0, first = 0, firstStart = 0;
-  for (const Epoch& epoch : t.epochs) {
+  eachEpochOfWindow(t, [&](const Epoch& epoch, bool isFirst) {
     const auto of = alike.find(epoch.loader);
-    const bool isFirst = known.insert(epoch.loader).second;
-    if (epoch.begin < t.windowBegin || epoch.begin >= t.windowEnd) continue;
     if (!epoch.evaluation) {
       epochs += 1;
       first += isFirst;
@@ -70,7 +66,7 @@ void addAlike(const Trace& trace, const TrainerFacts& t, const LoaderSeen& loade
           static_cast<double>(epoch.batches) * (size > 0 && ours > 0 ? size / ours : 1);
       firstStart += isFirst ? seconds(epoch.starting) : 0;
     }
-  }
+  });
   w.firstStart = epochs > 0 ? first / epochs : 0;
   if (w.evaluation.start <= 0 || loader.line == 0) {
     w.evaluation = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -88,6 +89,16 @@ struct Evidence {
 
 // The cores set the pace: they are full, or the CPU's ceiling is the lowest and is met.
 [[nodiscard]] bool coresFull(const Evidence& e);
+
+// Visits the epochs that begin in the window, with whether each is its loader's first in the run.
+template <class Visit>
+void eachEpochOfWindow(const TrainerFacts& t, Visit&& visit) {
+  std::set<std::uint32_t> known;
+  for (const Epoch& epoch : t.epochs) {
+    const bool first = known.insert(epoch.loader).second;
+    if (epoch.begin >= t.windowBegin && epoch.begin < t.windowEnd) visit(epoch, first);
+  }
+}
 
 [[nodiscard]] Evidence gather(const Trace& trace, const TrainerFacts& trainer, const RunFacts& run);
 

@@ -320,7 +320,8 @@ double savedOfEvaluation(const Workload& w, const PipelineSettings& s) {
   if (e.start <= 0) return 0;
   const double batch = scaled(w.meanBatch, s).alone();
   if (s.workers < 1) return e.start - e.batches * batch;
-  if (s.persistent) return e.start * (1 - e.firstStart) - std::min(e.start, e.count * batch);
+  // A loader's first start stays, and each first batch is awaited.
+  if (s.persistent) return (1 - e.firstStart) * std::max(0.0, e.start - e.count * batch);
   return s.startup >= 0 && w.startup > 0 ? e.start * (1 - s.startup / w.startup) : 0;
 }
 

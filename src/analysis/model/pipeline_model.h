@@ -61,7 +61,7 @@ struct Workload {
   double firstStart = 0;  // share of the window's epochs that are their loader's first: these start
                           // persistent workers, too
   // Seconds a step of the window that lie between steps (after an epoch, before the next).
-  double apart = 0;             // evaluation and what no rule claims: no setting changes it
+  double apart = 0;  // evaluation and what no rule claims: settings change `evaluation` of it
   double apartPeriodic = 0;     // checkpoints there
   EvaluationDemand evaluation;  // a part of these, or of the steps' periodic work
   BatchDemand meanBatch;

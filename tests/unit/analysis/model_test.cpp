@@ -277,6 +277,22 @@ TEST_CASE("what began an epoch is known by its number, where workers are started
   }
 }
 
+TEST_CASE("persistent workers never make evaluation longer, nor save a loader's first start") {
+  Workload w = steady(0, 0.020, 0.001, 0);
+  w.meanBatch = w.batches[0];
+  w.apart = 0.030;
+  w.evaluation = {.start = 0.020, .count = 0.1, .batches = 0.2};
+  PipelineSettings kept = settings(1, 8);
+  const double now = play(w, kept);
+  kept.persistent = true;
+  CHECK(nearly(now - play(w, kept), 0.018, 0.02));  // a tenth of a batch is awaited
+  w.evaluation.firstStart = 1;
+  CHECK(nearly(play(w, kept), now, 0.001));
+  w.evaluation.firstStart = 0;
+  w.evaluation.count = 5;  // its batches take longer than its start
+  CHECK(nearly(play(w, kept), now, 0.001));
+}
+
 TEST_CASE("a worker's pool slows with the cores it asks for") {
   Workload w = steady(0, 0.020, 0.001, 0);
   for (auto& b : w.batches) b.pool = 4;

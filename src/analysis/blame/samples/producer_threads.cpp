@@ -197,7 +197,7 @@ class ProducerFinder {
       work += worked(seen);
       vague += seen.unknown;
     });
-    if (seconds(waiting) < std::max(kMinWaiting * seconds(life.length()), 1e-9)) return {};
+    if (waiting <= Nanos{} || seconds(waiting) < kMinWaiting * seconds(life.length())) return {};
     // What an event loop of the program's own gets from the network takes hardly any work.
     if (seconds(work) >= kHandsOver * seconds(waiting) && seconds(work) < part * seconds(waiting)) {
       Inspected seen;

@@ -36,10 +36,9 @@ const AdviceDefinition kPinMemory{"pin_memory", {}, pinMemoryText, true};
 
 Advice pinMemory(const Evidence& e, double exposed) {
   const DeviceEvidence& d = e.device;
-  const double measured =
-      d.pinnedRate > 0 && d.pageableRate > 0
-          ? std::clamp(d.pinnedRate / d.pageableRate, kMinPinnedFaster, kMaxPinnedFaster)
-          : kPinnedFaster;
+  const double measured = d.pinnedRate > 0 && d.pageableRate > 0
+                              ? std::clamp(d.pinnedRate / d.pageableRate, 1.0, kMaxPinnedFaster)
+                              : kPinnedFaster;
   // What is left of the copies, faster, can still hold up the device; the trainer does not wait.
   const auto saved = [&](double faster, double blocking) {
     return Saved{0, blocking * d.blocking, std::min(d.copies, exposed) * (1 - 1 / faster)};
@@ -48,12 +47,13 @@ Advice pinMemory(const Evidence& e, double exposed) {
   const std::string assumes = "pinned copies are " + numberText(measured) +
                               " times as fast, at best " + numberText(kMaxPinnedFaster) +
                               " times, and overlap the step";
-  return adviceOf(kPinMemory,
-                  loader ? Advice::Change{"loader_arg", "pin_memory", "False", "True"}
-                         : Advice::Change{"code", "copy to the device", "pageable", "pinned"},
-                  predictSaved(e, saved(measured, 0.9), saved(kMinPinnedFaster, 0.4),
-                               saved(kMaxPinnedFaster, 1), assumes),
-                  "pinned memory is unavailable to the host while batches are queued");
+  return adviceOf(
+      kPinMemory,
+      loader ? Advice::Change{"loader_arg", "pin_memory", "False", "True"}
+             : Advice::Change{"code", "copy to the device", "pageable", "pinned"},
+      predictSaved(e, saved(measured, 0.9), saved(std::min(kMinPinnedFaster, measured), 0.4),
+                   saved(kMaxPinnedFaster, 1), assumes),
+      "pinned memory is unavailable to the host while batches are queued");
 }
 
 Maybe<Finding> pageableCopy(const Evidence& e) {

@@ -2,7 +2,6 @@
 // periodic.evaluation: evaluation takes a large part of the training time.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "analysis/facts/source_lines.h"
 #include "analysis/findings/loader_setting.h"
@@ -81,24 +80,20 @@ struct Starting {
 Starting startingIn(const Evidence& e) {
   Starting found;
   std::map<std::pair<StringId, std::uint32_t>, Starting> lines;
-  std::set<std::uint32_t> known;
   std::map<std::uint32_t, const LoaderSeen*> loaders;
   for (const auto& row : e.trace.loaders)
     if (row.data.process == e.trainer.process) loaders[row.data.loader] = &row.data;
-  for (const Epoch& epoch : e.trainer.epochs) {
-    const bool again = !known.insert(epoch.loader).second;
-    if (!epoch.evaluation || epoch.begin < e.trainer.windowBegin ||
-        epoch.begin >= e.trainer.windowEnd)
-      continue;
+  eachEpochOfWindow(e.trainer, [&](const Epoch& epoch, bool first) {
+    if (!epoch.evaluation) return;
     const double share = seconds(epoch.starting) / e.window;
     found.share += share;
     const auto of = loaders.find(epoch.loader);
-    if (of == loaders.end()) continue;
+    if (of == loaders.end()) return;
     Starting& line = lines[{of->second->file, of->second->line}];
     line.loader = of->second;
     line.share += share;
-    line.again += again ? share : 0;
-  }
+    line.again += first ? 0 : share;
+  });
   const auto longest = std::max_element(
       lines.begin(), lines.end(),
       [](const auto& a, const auto& b) { return a.second.share < b.second.share; });
@@ -160,8 +155,11 @@ Maybe<Finding> evaluation(const Evidence& e) {
                  countWord(static_cast<std::int64_t>(e.trainer.windowSteps()))});
   const Starting starting = startingIn(e);
   if (starting.share > kNotable)
-    addEvidence(f, "starting and ending its workers, and waiting for their first batch, takes {}",
-                {ratioWord(starting.share)});
+    addEvidence(
+        f,
+        "starting and ending its workers, and waiting for their first batch, takes {} of the "
+        "time",
+        {ratioWord(starting.share)});
   const Evaluations own = evaluationsIn(e);
   addIntervals(f, e, own, share);
   const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);

@@ -66,8 +66,8 @@ std::string hintFor(const Finding& f) {
   const ModulePath module = {hot.file.raw(), false};
   // C that the line calls, as a database: the page cache has the data, and the kernel copies them.
   if (f.native.ratio > kHalf && kernelWork(f.native.function.raw()).phase == Phase::kExtract)
-    return "it reads far more than it returns, or in small pieces: an index where a database is "
-           "searched, only the part that is used, or a mapped file";
+    return "most of that is the kernel's copying of file data. Read less, as by an index where a "
+           "database is searched, or map the file";
   for (const Hint& hint : kHints)
     if (fitsModule(module, hint.module) &&
         (hint.function.empty() || fitsFunction(hot.function.raw(), hint.function)))
