@@ -94,6 +94,12 @@ class RecordingReader::Frames {
         decoder_(strings, take_) {}
 
   Result<bool> next();
+  [[nodiscard]] double progress() const {
+    if (segments_.empty() || opened_ == 0) return 0;
+    const double ofSegment = static_cast<double>(segmentRead_) / static_cast<double>(segmentBytes_);
+    return (static_cast<double>(opened_ - 1) + std::min(ofSegment, 1.0)) /
+           static_cast<double>(segments_.size());
+  }
   [[nodiscard]] const ReadSummary& summary() const { return summary_; }
 
  private:
@@ -122,9 +128,12 @@ class RecordingReader::Frames {
   std::vector<std::uint32_t> segments_;  // their numbers
   std::size_t opened_ = 0;               // of them
   Fd file_;
+  std::size_t segmentBytes_ = 1, segmentRead_ = 0;
   int readError_ = 0;  // errno of the read that failed; what was read up to it stays unused
   const FrameScanner::Read read_ = [this](std::span<std::uint8_t> into) {
-    return readSome(file_.get(), into, readError_);
+    const std::size_t got = readSome(file_.get(), into, readError_);
+    segmentRead_ += got;
+    return got;
   };
   std::optional<FrameScanner> scanner_;  // of the segment that is being read
 };
@@ -185,7 +194,9 @@ Status RecordingReader::Frames::openSegment(std::uint32_t number) {
   }
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) return ioError(name, errno);
-  decoder_.beginSegment(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)));
+  segmentBytes_ = static_cast<std::size_t>(std::max<off_t>(status.st_size, 1));
+  segmentRead_ = 0;
+  decoder_.beginSegment(segmentBytes_);
   summary_.cleanEnd = false;
   scanner_.emplace(read_);
   const auto header = scanner_->segmentHeader();
@@ -253,6 +264,8 @@ RecordingReader::RecordingReader(std::string directory, Strings& strings,
 RecordingReader::~RecordingReader() = default;
 
 Result<bool> RecordingReader::next() { return frames_->next(); }
+
+double RecordingReader::progress() const { return frames_->progress(); }
 
 const ReadSummary& RecordingReader::summary() const { return frames_->summary(); }
 

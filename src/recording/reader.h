@@ -37,6 +37,8 @@ class RecordingReader {
 
   // Reads on by at most one frame, of up to format::kFrameLimit bytes. False: all has been read.
   [[nodiscard]] Result<bool> next();
+  // How much of it has been read, 0 to 1: estimated as if all its segments were of one size.
+  [[nodiscard]] double progress() const;
   // Complete once next() has returned false.
   [[nodiscard]] const ReadSummary& summary() const;
 

@@ -41,6 +41,11 @@ class Coarsener {
   void addedWork(Trace& trace) {
     if (++rows_.works > next_.works) boundWorks(trace);
   }
+  // Samples are thinned out, or will be at this rate; `taken`: of the recording so far, 0 to 1.
+  [[nodiscard]] bool thins(double taken) const {
+    return period_ > Nanos{} ||
+           static_cast<double>(rows_.samples) > taken * static_cast<double>(bounds_.samples);
+  }
   // The end of the run as coarse as its begin; reported as the source "samples".
   void finish(Trace& trace);
 

@@ -64,6 +64,8 @@ class TraceBuilder {
   // So many events of the same recording, that are not taken, came before.
   void comesAfter(std::uint64_t events) { events_ += events; }
   void take(const Event& event);
+  // How much of the recording has been taken, 0 to 1, about: tables grow to what is still to come.
+  void setProgress(double taken) { progress_ = taken; }
   // Takes events until it is full (true), or there are no more.
   [[nodiscard]] Result<bool> fill(const EventSource& events);
   // It holds more than TraceBounds::program rows of what the program did: time to read a part.
@@ -100,11 +102,14 @@ class TraceBuilder {
   void end(LifeId id, Nanos at);
   template <class Slice>
   void addSample(std::vector<Timed<Slice>> ThreadLife::*samples, Nanos at, const Slice& slice);
+  template <class P>
+  void append(std::vector<Timed<P>>& table, Nanos at, const P& payload);
   void cover(Nanos begin, Nanos end);
   void settle();
 
   Trace trace_;
   Coarsener coarsener_;
+  double progress_ = 1;
   std::size_t program_ = 0, max_, next_;  // rows of what the program did
   bool covered_ = false;
   std::uint64_t events_ = 0;  // of the recording so far

@@ -313,6 +313,7 @@ Nanos Producers::taking(const EpochSpan& epoch, const Place& place, std::int64_t
 
 std::vector<BatchWork> Producers::works(const StepPlan& plan) const {
   std::vector<BatchWork> works;
+  works.reserve(plan.steps.size());
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const StepSpan& step = plan.steps[i];
     if (step.fetch < 0) continue;

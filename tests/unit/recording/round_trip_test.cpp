@@ -102,6 +102,38 @@ TEST_CASE("a stack is reported with its callers in each segment that uses it, ou
   CHECK(reading.strings.size() > 2);
 }
 
+TEST_CASE("the progress of a reader follows the events that it has passed on") {
+  const TemporaryDirectory directory;
+  constexpr int kEvents = 60'000;
+  {
+    Writer::Options options;
+    options.segmentBytes = 128 << 10;
+    auto writer = makeWriter(directory / "a.stallprof", options);
+    for (int i = 1; i <= kEvents; ++i) {
+      writer->emit(Nanos(i), StackSlice{ThreadId{1}, {}, Nanos(1'000'000'007ll * i), 1});
+      if (i % 1000 == 0) writer->tick(std::chrono::seconds(i / 500));
+    }
+    writer->close();
+  }
+  REQUIRE(std::filesystem::exists(directory / "a.stallprof/events-000004.seg"));
+  Strings strings;
+  int passed = 0;
+  RecordingReader reader(directory / "a.stallprof", strings, [&](const Event&) { ++passed; });
+  CHECK(reader.progress() == 0);
+  double before = 0, farthest = 0;
+  for (;;) {
+    const Result<bool> more = reader.next();
+    REQUIRE(more.ok());
+    if (!more.value()) break;
+    CHECK(reader.progress() >= before);
+    before = reader.progress();
+    farthest = std::max(farthest, std::abs(before - static_cast<double>(passed) / kEvents));
+  }
+  CHECK(passed == kEvents);
+  CHECK(reader.progress() == 1);
+  CHECK(farthest < 0.25);  // segments differ in size, and a part is read ahead
+}
+
 TEST_CASE("only the user may enter and read a recording, whatever the umask") {
   const TemporaryDirectory directory;
   for (const mode_t mask : {0000u, 0022u, 0777u}) {
