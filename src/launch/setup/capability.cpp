@@ -237,8 +237,10 @@ HostView probeFromOutside() {
   if (::pipe2(ready, O_CLOEXEC) != 0) return view;
   const Fd readyFrom(ready[0]);
   Fd readyTo(ready[1]);
-  const pid_t watched = ::fork();
+  const pid_t self = ::getpid(), watched = ::fork();
   if (watched == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever ends us first
+    if (::getppid() != self) ::_exit(1);
     to.reset();                                                  // else the answer would never end
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0ul, 0ul, 0ul);  // as a command lets its recorder
     readyTo.reset();

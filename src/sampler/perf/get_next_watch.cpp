@@ -140,8 +140,7 @@ GetNextCode getNextCodeOf(const std::string& root, std::uint32_t pid,
     library.push_back({map.start, map.end});
     if (map.path == last) continue;
     last = map.path;
-    auto image =
-        ElfImage::open(openRegularAt(AT_FDCWD, processPath(root, pid, "root" + map.path).c_str()));
+    auto image = ElfImage::open(openMapped(root, pid, map.path, map.inode));
     const auto bias = image ? image->bias(map.start, map.offset) : std::nullopt;
     if (!bias) continue;
     const auto range = [&](std::string_view name) {

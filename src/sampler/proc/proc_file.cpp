@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,19 @@ bool isBelow(std::string_view path, std::string_view directory) {
 
 std::string processPath(const std::string& root, std::uint32_t pid, std::string_view file) {
   return under(root, "proc/" + std::to_string(pid) + "/").append(file);
+}
+
+Fd openMapped(const std::string& root, std::uint32_t pid, std::string_view path,
+              std::uint64_t inode) {
+  Fd opened = openRegularAt(AT_FDCWD, processPath(root, pid, "root").append(path).c_str());
+  if (opened.valid()) return opened;
+  const int error = errno;
+  struct stat status {};
+  opened = openRegularAt(AT_FDCWD, under(root, path).c_str());
+  if (opened.valid() && ::fstat(opened.get(), &status) == 0 && status.st_ino == inode)
+    return opened;
+  errno = error;
+  return {};
 }
 
 std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,

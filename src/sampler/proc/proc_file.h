@@ -72,6 +72,11 @@ class KeptFiles {
 [[nodiscard]] bool isBelow(std::string_view path, std::string_view directory);
 [[nodiscard]] std::string processPath(const std::string& root, std::uint32_t pid,
                                       std::string_view file);
+// Opens a regular file that a process has mapped, by its path in maps. That is the process's own
+// path, unless it has only another root directory, with mounts as we have (chroot): then it is
+// ours, which the inode has to confirm. Not valid: errno says why.
+[[nodiscard]] Fd openMapped(const std::string& root, std::uint32_t pid, std::string_view path,
+                            std::uint64_t inode);
 [[nodiscard]] std::string threadPath(const std::string& root, std::uint32_t pid, std::uint32_t tid,
                                      std::string_view file);
 

@@ -286,6 +286,7 @@ bool PythonProcess::readStack(const Due& due, std::span<std::uint8_t> state) {
                                              copied, *memory_, thread.memory, frames_);
     if (outcome == StackReader::Outcome::kWhole || outcome == StackReader::Outcome::kCut)
       return true;
+    if (outcome == StackReader::Outcome::kTooDeep) return false;
     // Up to 3.11 a generator that C code alone runs has no caller, either; later it has a shim.
     if (outcome == StackReader::Outcome::kOrphan && tried == kTriesAgain)
       return interpreters_->layout().minor() < 12;

@@ -120,8 +120,9 @@ class Stacks(unittest.TestCase):
             yield version, PYTHONS[version]
 
     def test_stacks_are_the_programs_own_at_any_depth(self):
-        for _, python in self.each():
-            for depth in '3', '400':
+        """Up to 3.10 frames are objects of their own, of which fewer can be read."""
+        for version, python in self.each():
+            for depth in '3', '400', '900', *(['1900'] if version not in ('3.8', '3.9', '3.10') else []):
                 with running([python, 'target.py', depth]) as (process, wanted):
                     got = [line for line in read_stacks(process.pid)
                            if not line.startswith('%d ' % process.pid)]

@@ -74,6 +74,8 @@ def stack_of(thread):
 def main():
     gate, stop = threading.Lock(), []
     gate.acquire()
+    sys.setrecursionlimit(int(sys.argv[1]) + 1000)
+    threading.stack_size(64 << 20)
     threads = [start(through_generator, gate), start(deep, gate, int(sys.argv[1])),
                start(naïve, gate)]
     if len(sys.argv) > 2:

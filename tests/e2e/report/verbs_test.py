@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import stat
 import struct
@@ -270,6 +271,22 @@ class Explain(Base):
 
     def test_an_unknown_word_lists_what_there_is(self):
         self.fails(2, "no finding is named 'zebra'", "explain", "zebra", lines=0)
+
+
+class Killed(unittest.TestCase):
+    def test_a_doctor_that_is_killed_leaves_nothing_behind(self):
+        for _ in range(5):
+            with subprocess.Popen([STALLPROF, "doctor"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as doctor:
+                children = f"/proc/{doctor.pid}/task/{doctor.pid}/children"
+                while doctor.poll() is None:
+                    with open(children, encoding="utf-8") as listed:
+                        if listed.read().strip():
+                            break
+                doctor.kill()
+                # What is left of it would hold the pipe open.
+                self.assertTrue(select.select([doctor.stdout], [], [], 20)[0])
+                while os.read(doctor.stdout.fileno(), 65536):
+                    self.assertTrue(select.select([doctor.stdout], [], [], 20)[0])
 
 
 class Help(unittest.TestCase):

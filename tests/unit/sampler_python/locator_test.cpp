@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -33,7 +34,59 @@ struct OneHead final : RemoteMemory {
   }
 };
 
+// No memory of the process can be read.
+struct NoMemory final : RemoteMemory {
+  std::size_t read(std::span<const RemoteSpan>) override { return 0; }
+};
+
+std::string interpreterWith(Address runtime) {
+  auto elf = stallprof::testing::SmallElf().load(0, 0x400000, 0x1000);
+  return elf.symbol("_PyRuntime", runtime, 0x40, STB_GLOBAL, STT_OBJECT).bytes();
+}
+
+// Where it is, in a process that has that file mapped; 0: nowhere.
+Address runtimeIn(RuntimeLocator& locator, Machine& machine, const std::string& path,
+                  std::uint64_t inode) {
+  machine.file("proc/7/maps", "400000-401000 r-xp 0 08:01 " + std::to_string(inode) + " " + path +
+                                  "\n401000-402000 rw-p 0 00:00 0\n");
+  NoMemory memory;
+  int error = 0;
+  const auto found = locator.find(7, memory, error);
+  return found.empty() ? 0 : found[0].at;
+}
+
+std::uint64_t inodeOf(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_ino;
+}
+
 }  // namespace
+
+TEST_CASE("a file of a container is found in it, one of a chroot where we see it") {
+  Machine machine;
+  RuntimeLocator locator(machine.root());
+  const std::string path = "/jail/usr/lib/libpython3.11.so";
+  machine.file(path, interpreterWith(0x400200));
+  const std::uint64_t ours = inodeOf(machine.root() + path);
+  CHECK(runtimeIn(locator, machine, path, ours + 1) == 0);  // another file has that path there
+  CHECK(runtimeIn(locator, machine, path, ours) == 0x400200);
+  machine.file("proc/7/root" + path, interpreterWith(0x400300));
+  CHECK(runtimeIn(locator, machine, path, ours + 2) == 0x400300);
+}
+
+TEST_CASE("a file that took the inode of another is read again") {
+  Machine machine;
+  RuntimeLocator locator(machine.root());
+  const std::string path = "/usr/lib/libpython3.11.so", there = "proc/7/root" + path;
+  machine.file(there, interpreterWith(0x400200));
+  const std::uint64_t inode = inodeOf(machine.root() + "/" + there);
+  CHECK(runtimeIn(locator, machine, path, inode) == 0x400200);
+  ::usleep(20'000);  // a file system may count its times in ticks
+  machine.file(there, interpreterWith(0x400400));
+  REQUIRE(inodeOf(machine.root() + "/" + there) == inode);
+  CHECK(runtimeIn(locator, machine, path, inode) == 0x400400);
+}
 
 TEST_CASE("mappings with a file are read, others and damaged lines left out") {
   const auto maps = parseMaps(

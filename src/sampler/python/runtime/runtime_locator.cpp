@@ -2,6 +2,7 @@
 #include "sampler/python/runtime/runtime_locator.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -76,22 +77,25 @@ unsigned minorOfName(std::string_view fileName) {
   return error == std::errc() && end < digits.data() + 3 && minor < 100 ? minor : 0;
 }
 
-RuntimeLocator::File RuntimeLocator::examine(std::uint32_t pid, const Mapping& mapping,
-                                             bool likely) const {
-  File file;
-  const std::string inProcess = mapping.deleted ? "map_files/" : "root" + mapping.path;
-  std::string path = processPath(root_, pid, inProcess);
+Fd RuntimeLocator::open(std::uint32_t pid, const Mapping& mapping) const {
+  Fd opened;
   if (mapping.deleted) {
     char range[64];
-    std::snprintf(range, sizeof range, "%llx-%llx", static_cast<unsigned long long>(mapping.start),
+    std::snprintf(range, sizeof range, "map_files/%llx-%llx",
+                  static_cast<unsigned long long>(mapping.start),
                   static_cast<unsigned long long>(mapping.end));
-    path += range;
+    opened = openRegularAt(AT_FDCWD, processPath(root_, pid, range).c_str());
+  } else {
+    opened = openMapped(root_, pid, mapping.path, mapping.inode);
   }
-  Fd opened = openRegularAt(AT_FDCWD, path.c_str());
   if (!opened.valid() && readLink(processPath(root_, pid, "exe")).starts_with(mapping.path))
     opened = openRegularAt(AT_FDCWD, processPath(root_, pid, "exe").c_str());
-  file.read = opened.valid();
-  const auto image = opened.valid() ? ElfImage::open(std::move(opened)) : std::nullopt;
+  return opened;
+}
+
+RuntimeLocator::File RuntimeLocator::examine(Fd opened, const Mapping& mapping, bool likely) {
+  File file;
+  const auto image = ElfImage::open(std::move(opened));
   if (!image) return file;
   file.runtime = image->symbol("_PyRuntime", likely);
   if (!file.runtime && likely) file.runtime = image->section(".PyRuntime");
@@ -109,12 +113,16 @@ RuntimeLocator::File RuntimeLocator::examine(std::uint32_t pid, const Mapping& m
   return file;
 }
 
-const RuntimeLocator::File& RuntimeLocator::sample(std::uint32_t pid, const Mapping& mapping,
+const RuntimeLocator::File* RuntimeLocator::fileOf(std::uint32_t pid, const Mapping& mapping,
                                                    bool likely) {
+  Fd opened = open(pid, mapping);
+  struct stat status {};
+  if (!opened.valid() || ::fstat(opened.get(), &status) != 0) return nullptr;
   if (files_.size() > kMaxFiles) files_.clear();
-  const auto [found, fresh] = files_.try_emplace(FileKey{mapping.device, mapping.inode});
-  if (fresh || !found->second.read) found->second = examine(pid, mapping, likely);
-  return found->second;
+  const auto [found, fresh] = files_.try_emplace(
+      FileKey{mapping.device, mapping.inode, status.st_ctim.tv_sec, status.st_ctim.tv_nsec});
+  if (fresh) found->second = examine(std::move(opened), mapping, likely);
+  return &found->second;
 }
 
 // 3.13 and later, when neither symbol nor section is left: the cookie its runtime begins with.
@@ -148,13 +156,13 @@ std::vector<Runtime> RuntimeLocator::find(std::uint32_t pid, RemoteMemory& memor
   std::set<std::string_view> seen;
   const auto consider = [&](const Mapping& map, bool likely) {
     if (!seen.insert(map.path).second) return;
-    const File& file = sample(pid, map, likely);
+    const File* file = fileOf(pid, map, likely);
     // The mapping may be of another offset than the one the file was examined through.
-    const Address bias = map.offset == file.firstOffset ? map.start - file.firstAddress : 0;
-    if (file.runtime && map.offset == file.firstOffset) {
-      found.push_back({*file.runtime + bias, file.codeType == 0 ? 0 : file.codeType + bias,
-                       file.version == 0 ? 0 : file.version + bias, file.minor, map.path});
-    } else if (likely && !file.runtime) {
+    if (file != nullptr && file->runtime && map.offset == file->firstOffset) {
+      const Address bias = map.start - file->firstAddress;
+      found.push_back({*file->runtime + bias, file->codeType == 0 ? 0 : file->codeType + bias,
+                       file->version == 0 ? 0 : file->version + bias, file->minor, map.path});
+    } else if (likely && (file == nullptr || !file->runtime)) {
       if (const auto cookie = cookieIn(maps, map.path, memory))
         found.push_back({*cookie, 0, 0, 0, map.path});
     }

@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
+#include "base/fd.h"
 #include "sampler/python/runtime/remote_memory.h"
 
 namespace stallprof::python {
@@ -37,8 +38,8 @@ struct Mapping {
 [[nodiscard]] unsigned minorOfName(std::string_view fileName);
 
 // Finds the runtimes of processes by symbol or section, whatever the program is called: renamed,
-// stripped, static, embedded. Files are opened through /proc/PID/root, so that a container's own
-// are read, and what was found in one is kept for the next process that maps it.
+// stripped, static, embedded. Of files a container's own are read (openMapped), and what was found
+// in one is kept for the next process that maps it.
 class RuntimeLocator {
  public:
   explicit RuntimeLocator(std::string root) : root_(std::move(root)) {}
@@ -52,11 +53,14 @@ class RuntimeLocator {
     std::uint64_t codeType = 0, version = 0;
     unsigned minor = 0;
     std::uint64_t firstOffset = 0, firstAddress = 0;  // of a mapping, to find the bias
-    bool read = false;  // else it could not be opened just then, as of a process that ended
   };
-  using FileKey = std::pair<std::string, std::uint64_t>;  // device, inode
-  [[nodiscard]] const File& sample(std::uint32_t pid, const Mapping& mapping, bool likely);
-  [[nodiscard]] File examine(std::uint32_t pid, const Mapping& mapping, bool likely) const;
+  // Device, inode, and when that was last changed: the next file may get the inode of a deleted
+  // one.
+  using FileKey = std::tuple<std::string, std::uint64_t, std::int64_t, std::int64_t>;
+  // Nothing where it cannot be opened just then, as of a process that ended.
+  [[nodiscard]] const File* fileOf(std::uint32_t pid, const Mapping& mapping, bool likely);
+  [[nodiscard]] Fd open(std::uint32_t pid, const Mapping& mapping) const;
+  [[nodiscard]] static File examine(Fd opened, const Mapping& mapping, bool likely);
   [[nodiscard]] std::optional<Address> cookieIn(const std::vector<Mapping>& maps,
                                                 const std::string& path,
                                                 RemoteMemory& memory) const;

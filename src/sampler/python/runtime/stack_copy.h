@@ -19,6 +19,7 @@ struct StackMemory {
   std::vector<Address> scattered;  // frames outside of them: generators, calls from C, up to 3.10
   Address newest = 0;              // the chunk `chunks` are older than
   Address top = 0;                 // where that one ended
+  unsigned rest = 0;               // so many samples before it is read again: it was too deep
   Address currentAt = 0;           // where its current frame was noted; 0: not known
 };
 

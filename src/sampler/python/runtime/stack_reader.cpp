@@ -13,6 +13,7 @@ constexpr std::size_t kMaxChunks = 32;
 constexpr std::uint8_t kOfGenerator = 1;  // FRAME_OWNED_BY_GENERATOR, 3.11 to 3.14
 constexpr unsigned kMaxMisses = 1100;     // frames read one by one, 1.5 us each
 constexpr unsigned kFewMisses = 8;
+constexpr unsigned kRest = 64;  // samples
 constexpr std::size_t kExpectedBytes = 1u << 20;
 
 // _PyStackChunk.top counts words from the end of the header.
@@ -47,7 +48,7 @@ void StackReader::walk(const Layout& layout, StackCopy& copy, bool second, Remot
                        StackMemory& kept) {
   Walked& walked = walked_[second ? 1 : 0];
   walked.frames.clear();
-  walked.whole = walked.orphan = false;
+  walked.whole = walked.orphan = walked.tooDeep = false;
   std::array<std::uint8_t, 256> own{};
   visited_.clear();
   // 3.14 keeps marks in the low bits of references (_PyStackRef).
@@ -55,11 +56,13 @@ void StackReader::walk(const Layout& layout, StackCopy& copy, bool second, Remot
   std::size_t steps = 0;
   bool generator = false;
   for (Address at = copy.current(second); at != 0; ++steps) {
-    if (steps > 2 * kMaxFrames || (at & 7) != 0) return;
+    if ((at & 7) != 0) return;
+    if (steps > 2 * kMaxFrames) return void(walked.tooDeep = true);
     const StackCopy::Found found = copy.find(at, second);
     const std::uint8_t* bytes = found.bytes;
     if (bytes == nullptr) {
-      if (++misses_ > kMaxMisses || !memory.readBytes(at, own.data(), layout.frameBytes)) return;
+      if (++misses_ > kMaxMisses) return void(walked.tooDeep = true);
+      if (!memory.readBytes(at, own.data(), layout.frameBytes)) return;
       bytes = own.data();
     }
     const std::span<const std::uint8_t> frame(bytes, layout.frameBytes);
@@ -138,13 +141,15 @@ bool StackReader::walkAfresh(const Layout& layout, const Place& place, RemoteMem
   misses_ = 0;
   if (!copyAll(layout, place, memory, kept)) return false;
   walk(layout, own_, false, memory, kept);
-  if (misses_ > kFewMisses && walked_[0].whole) {  // new ground: now we know what to copy
+  // New ground: now we know what to copy, or where what is too deep to be read by frames lies.
+  if (misses_ > kFewMisses && (walked_[0].whole || kept.newest != 0)) {
     followChunks(kept.newest, memory, kept);
     misses_ = 0;
     if (!copyAll(layout, place, memory, kept)) return false;
     walk(layout, own_, false, memory, kept);
   }
   walk(layout, own_, true, memory, kept);
+  if (misses_ > kMaxMisses) kept.rest = kRest;
   return true;
 }
 
@@ -152,6 +157,7 @@ bool StackReader::walkAfresh(const Layout& layout, const Place& place, RemoteMem
 StackReader::Outcome StackReader::compare(std::vector<RawFrame>& frames) const {
   const auto& first = walked_[0].frames;
   const auto& second = walked_[1].frames;
+  if (walked_[0].tooDeep || walked_[1].tooDeep) return Outcome::kTooDeep;
   if (!walked_[0].whole || !walked_[1].whole) return Outcome::kTorn;
   if (first.empty() && second.empty()) return Outcome::kWhole;
   std::size_t i = first.size(), j = second.size();
@@ -191,6 +197,10 @@ StackReader::Outcome StackReader::read(const Layout& layout, Address at,
       walkCopied(layout, *copied, memory, kept) && !orphan()) {
     kept.top = place.top;
     return compare(frames);
+  }
+  if (kept.rest > 0) {
+    --kept.rest;
+    return Outcome::kTooDeep;
   }
   return walkAfresh(layout, place, memory, kept) ? compare(frames) : Outcome::kUnreadable;
 }

@@ -28,7 +28,9 @@ struct RawFrame {
 // A stack may therefore lack frames that live for microseconds, but shows none that was not there:
 // on a script that calls and returns without pause 0.00 to 0.04 % of stacks were wrong, of a single
 // walk 7 to 45 %. Bounds: kMaxFrames frames, 32 chunks of at most 256 KiB, 384 frames outside of
-// them, and 1,100 frames read one by one; the rest of a deeper stack is left out.
+// them, and 1,100 frames read one by one. A deeper stack is not read at all, as which of its frames
+// are the same could be known from the outermost alone; where trying took that many reads, it is
+// tried again some samples later.
 //
 // Where a stack lies is known from the thread's state, which takes a call to read. As it mostly
 // lies where it lay at the last sample, the stacks of all threads of a process are copied by the
@@ -43,6 +45,7 @@ class StackReader {
     kWhole,      // to the innermost frame
     kCut,        // without frames that changed while they were read
     kTorn,       // nothing in common: try again later
+    kTooDeep,    // past the bounds: of no use to try again at once
     kOrphan,     // ends at a generator that nobody runs: left meanwhile, or called from C alone
     kUnreadable  // what the thread state points to is not there
   };
@@ -65,7 +68,8 @@ class StackReader {
   struct Walked {
     std::vector<RawFrame> frames;  // innermost first, shims left out
     bool whole = false;            // reached the outermost frame,
-    bool orphan = false;           // which is a generator's
+    bool orphan = false;           // which is a generator's;
+    bool tooDeep = false;          // or gave up before
   };
   // Where a thread's state says that its stack is.
   struct Place {
