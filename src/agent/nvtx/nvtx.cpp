@@ -94,7 +94,7 @@ std::int64_t payloadBytes(const NvtxDomain* domain, const NvtxAttributes& attrib
     const BytesPlace* place = placeOf(domain, payloads[i].schema);
     if (place == nullptr || payloads[i].data == nullptr) continue;
     const std::size_t size = payloads[i].size;
-    if (size == kUnknownSize || size < place->offset + place->width) continue;
+    if (size == kUnknownSize || size < std::size_t{place->offset} + place->width) continue;
     std::uint64_t bytes = 0;
     memcpy(&bytes, static_cast<const char*>(payloads[i].data) + place->offset, place->width);
     if (bytes <= INT64_MAX) return static_cast<std::int64_t>(bytes);

@@ -41,6 +41,7 @@ class Nested:
 
 
 updates = [0]     # of models, in this process, as far as torch_optim knows
+passes = [0]      # over torch's loaders, that were begun
 capturing = {}    # thread -> numbers of the optimizers that stepped within the CUDA graph it captures (torch_cuda.py)
 _announced = {}   # framework -> pid it was announced in
 

@@ -45,7 +45,7 @@ _STATEFUL_CLASSES = ('StatefulDataLoader', '_StatefulSingleProcessDataLoaderIter
 STATEFUL = table('torchdata_loader', *_STATEFUL_CLASSES)
 
 _loaders = {}        # (id(loader), its workers) -> (weak reference, number); fastai takes single batches without
-_count = {'loader': 0, 'epoch': 0}
+_count = {'loader': 0}
 
 
 class _Epoch(native.Epoch):
@@ -57,8 +57,8 @@ class _Epoch(native.Epoch):
         self.key = self.base = self.resumes = 0
 
     def begin(self):
-        _count['epoch'] += 1
-        self.number = _count['epoch']
+        events.passes[0] += 1
+        self.number = events.passes[0]
         self.owners = {}
         self.given = 0
 

@@ -3,10 +3,14 @@
 module, an interval of phase periodic, with the user's line.
 
 Not where a library calls eval(): its own evaluation is known by its functions, and others evaluate a
-model to make data (reinforcement learning's rollouts). Nor where a model is updated meanwhile, nor
-short ones where there are more of them than updates: a model that acts is no more evaluated than it
-changes.
+model to make data. Nor where a model is updated meanwhile, nor short ones where there are more of them
+than updates: a model that acts is no more evaluated than it changes.
+
+A program of its own may make data in that mode, too: rollouts of reinforcement learning, text that is
+then rewarded. Those come before the updates that learn from them, the first before any update. So may
+an evaluation, which the function's name says, or a pass over a loader.
 """
+import re
 import sys
 import threading
 import weakref
@@ -24,7 +28,16 @@ EVALUATION = 'evaluation'   # analysis/steps/timeline.h
 FEW = 20                    # intervals: so many may come before the first updates
 LONG = 10 ** 9              # ns: no act takes so long, and these are few
 
+EVALUATES = frozenset('acc accuracy benchmark dev eval evaluate evaluation infer inference loss losses metric metrics '
+                      'perplexity ppl predict score scores test tests val valid validate validation'.split())
+# As analysis/steps/own_samples.cpp has them (namesPlay), and those that write what is learnt from.
+MAKES_DATA = frozenset('act collect env envs environment episode episodes explore generate play rollout rollouts sample '
+                       'samples trajectory trajectories'.split())
+LOOPS = frozenset('fit learn loop main train trainer training'.split())   # names of what goes on above it say nothing
+
 _intervals = [0]            # of all modules
+_ahead = [False]            # one that nothing shows to evaluate came before the first update
+_named = {}                 # name of a function -> its words
 _switching = Nested()   # by thread: a module hands the mode on to those it has, which two threads may do at once
 _open = {}              # id(module) -> (weak reference, begin, updates until then, file, line)
 
@@ -45,15 +58,37 @@ def _end(token, args, result, succeeded):
     if training is False and key not in _open:
         file, line, library = events.own_call('torch')
         if not library:
-            _open[key] = weakref.ref(module, partial(_open.pop, key)), at, events.updates[0], file, line
+            _open[key] = (weakref.ref(module, partial(_open.pop, key)), at, events.updates[0], file, line,
+                          events.passes[0], _is_evaluation())
     elif training is True and key in _open:
-        known, begin, updates, file, line = _open.pop(key)
+        known, begin, updates, file, line, passes, evaluates = _open.pop(key)
         if known() is module and updates == events.updates[0]:
             length = now() - begin
             _intervals[0] += 1
             if length < LONG and _acts(_intervals[0], updates):
                 return
+            if not evaluates and passes == events.passes[0]:   # not by its loader, either
+                _ahead[0] |= not updates
+                if _ahead[0] or evaluates is False:
+                    return
             put(events.PHASE_SPAN, begin, length, events.PERIODIC, events.BY_HOOK, EVALUATION, file, line)
+
+
+def _is_evaluation():
+    """What the program's own functions are called, from the innermost to that of the training loop."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_name
+        if not events.is_installed(frame.f_code.co_filename):
+            words = _named.get(name)
+            if words is None:
+                words = _named[name] = frozenset(re.findall('[a-z]+', re.sub('([A-Z]+)', r' \1', name).lower()))
+            if words & LOOPS:
+                return None
+            if words & MAKES_DATA or words & EVALUATES:
+                return not words & MAKES_DATA
+        frame = frame.f_back
+    return None
 
 
 def _acts(intervals, updates):

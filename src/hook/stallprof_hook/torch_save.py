@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""torch.save: a checkpoint, so an interval of phase periodic, with the user's line."""
+"""torch.save: a checkpoint, so an interval of phase periodic, with the user's line. Not where torch saves a
+storage by it in memory because somebody pickles a tensor, as to send it: there may be thousands a second. Nor where
+a data set keeps what it made: that is a part of making the batch."""
+import sys
+
 from . import events
 from .events import Around, now, put
 from .parts import Part, Parts
@@ -8,6 +12,14 @@ PARTS = Parts('torch_save', Part('checkpoints', 'the time that torch.save takes'
 
 
 def _begin(args, kwargs):
+    """None: it is no checkpoint. The frame below is that of who calls `save`: Around has none."""
+    frame = sys._getframe(1)
+    if frame.f_globals.get('__name__') == 'torch.storage':
+        return None
+    while frame is not None:
+        if str(frame.f_globals.get('__name__')).startswith('torch.utils.data.'):
+            return None
+        frame = frame.f_back
     return now()
 
 

@@ -618,6 +618,22 @@ class OtherEvents(Case):
         self.assertEqual((span.name, span.file, span.line, span.phase, span.source),
                          ('torch.save', '<string>', 2, 7, 2))
 
+    def test_a_tensor_that_is_pickled_and_one_that_a_data_set_keeps_are_no_checkpoints(self):
+        run = script('''\
+            import io, pickle, torch
+            from torch.utils.data import DataLoader, Dataset
+            class Keeps(Dataset):
+                def __len__(self): return 4
+                def __getitem__(self, i):
+                    made = torch.ones(3)
+                    torch.save(made, io.BytesIO())
+                    return made
+            assert pickle.loads(pickle.dumps(torch.ones(3))).sum() == 3
+            for batch in DataLoader(Keeps(), 2):
+                torch.save(batch, io.BytesIO())
+            ''')
+        self.assertEqual([(span.name, span.line) for span in run.span], [('torch.save', 11)] * 2)
+
     def test_optimizers_count_once_a_step(self):
         run = script('''
             import copy, torch
@@ -814,15 +830,70 @@ def update():
 
     def test_each_is_a_span(self):
         self.assertEqual(self.spans("""
-model.eval()
-model.train()
 for _ in range(3):
     update()
     model.eval()
     model.eval()
     model(torch.ones(3, 2))
     model.train()
-"""), [('evaluation', 7, '<string>')] * 4)
+"""), [('evaluation', 7, '<string>')] * 3)
+
+    def test_one_that_data_are_made_in_is_none(self):
+        """Rollouts, or text that is then rewarded: what updates learn from comes before them."""
+        self.assertEqual(self.spans("""
+for _ in range(3):
+    model.eval()
+    model(torch.ones(3, 2))
+    model.train()
+    update()
+"""), [])
+        self.assertEqual(self.spans("""
+def collect_rollouts():
+    model.eval()
+    model(torch.ones(3, 2))
+    model.train()
+def trainAndEvaluate():
+    model.eval()
+    model(torch.ones(3, 2))
+    model.train()
+for _ in range(3):
+    update()
+    collect_rollouts()
+model.eval()
+model.train()
+trainAndEvaluate()
+"""), [('evaluation', 7, '<string>')] * 2)
+
+    def test_one_before_the_first_update_has_the_name_of_evaluation_or_a_loader(self):
+        for evaluate in """
+def estimate_loss():
+    model.eval()
+    model(torch.ones(3, 2))
+    model.train()
+""", """
+class Trainer:
+    def evaluateModel(self):
+        self.run()
+    def run(self):
+        model.eval()
+        model(torch.ones(3, 2))
+        model.train()
+estimate_loss = Trainer().evaluateModel
+""", """
+loader = torch.utils.data.DataLoader(torch.ones(3, 2))
+def estimate_loss():
+    main()
+def main():
+    model.eval()
+    for batch in loader:
+        model(batch)
+    model.train()
+""":
+            self.assertEqual(self.spans(evaluate + """
+for _ in range(3):
+    estimate_loss()
+    update()
+"""), [('evaluation', 7, '<string>')] * 3, evaluate)
 
     def test_that_of_a_module_which_keeps_its_mode_elsewhere(self):
         """As torch.compile's module does, and a scripted one."""
@@ -837,6 +908,7 @@ class Compiled(torch.nn.Module):
 import warnings
 warnings.simplefilter('ignore')   # torch.jit is deprecated
 compiled = Compiled(model)
+update()
 compiled.eval()
 compiled.train()
 scripted = torch.jit.script(model)
@@ -847,7 +919,7 @@ scripted.train()
     def test_that_of_a_program_that_is_installed_itself(self):
         with tempfile.TemporaryDirectory() as folder:
             run = Run([PYTHON, written(folder + '/site-packages/mine/__main__.py',
-                                       self.HEAD + 'model.eval()\nmodel.train()\n')])
+                                       self.HEAD + 'update()\nmodel.eval()\nmodel.train()\n')])
             self.assertEqual((run.status, run.err), (0, ''))
             self.assertEqual([span.name for span in run.span], ['evaluation'])
 
@@ -862,6 +934,7 @@ train = torch.nn.Module.train
 def step(x):
     model.train()
     return model(x).sum()
+update()
 model.eval()
 for _ in range(2):
     step(torch.ones(3, 2))
@@ -885,8 +958,9 @@ for step in range(30):
 """)), 45)
 
     def test_a_model_that_acts_between_its_updates_is_not_evaluated_there(self):
-        """Reinforcement learning: a few may come until that is known, and any number before the first update."""
+        """Reinforcement learning: a few may come until that is known."""
         self.assertEqual(len(self.spans("""
+update()
 for step in range(100):
     for _ in range(4):
         model.eval()
@@ -897,16 +971,16 @@ for step in range(100):
     def test_a_long_one_is_evaluation_however_few_updates_there_are(self):
         self.assertEqual(len(self.spans("""
 import time
+update()
 for _ in range(30):
     model.eval()
     model.train()
-update()
 model.eval()
 time.sleep(1.1)
 model.train()
 model.eval()
 model.train()
-""")), 31)
+""")), 21)
 
     def test_that_of_a_library_is_none(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -225,6 +225,13 @@ TEST_CASE("a payload that is not what its schema says has no bytes, and is not r
   }
   CHECK(bytesOf(r, domain, nullptr, 1) == -1);
   CHECK(bytesOf(r, domain, &unknown, 0) == -1);
+  constexpr std::uint64_t kFar = kId + 1;
+  NvtxSchemaEntry far[3];
+  std::copy(std::begin(kAllReduce), std::end(kAllReduce), far);
+  far[1].offset = 0xfffffff8;  // with its width it is 0 in 32 bits
+  CHECK(registerSchema(domain, far, 3, kFar) == kFar);
+  const NvtxPayload beyond{kFar, sizeof values, &values};
+  CHECK(bytesOf(r, domain, &beyond, 1) == -1);
   const AllReduce huge{7, SIZE_MAX, 0};
   const NvtxPayload tooMuch{kId, sizeof huge, &huge};
   CHECK(bytesOf(r, domain, &tooMuch, 1) == -1);

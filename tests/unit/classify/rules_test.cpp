@@ -61,6 +61,11 @@ TEST_CASE("torch: loader internals, forward, backward, optimizer, saving") {
                   kLib + "pickle.py _Pickler.save"}) == Answer{"periodic", "torch.save"});
   CHECK(training({kSite + "torch/serialization.py save"}, Wait::kFileWrite) ==
         Answer{"periodic", "torch.save"});
+  // Sent to another process, not saved.
+  CHECK(training({"train.py main", kSite + "torch/storage.py UntypedStorage.__reduce__",
+                  kSite + "torch/serialization.py save"}) == Answer{"compute", "torch.pickle"});
+  CHECK(training({"train.py main", kSite + "torch/storage.py _load_from_bytes",
+                  kSite + "torch/serialization.py load"}) == Answer{"compute", "torch.pickle"});
   CHECK(making({kSite + "torch/serialization.py load"}) == Answer{"extract", "torch.load_samples"});
 }
 

@@ -149,7 +149,7 @@ bool StackReader::walkAfresh(const Layout& layout, const Place& place, RemoteMem
     walk(layout, own_, false, memory, kept);
   }
   walk(layout, own_, true, memory, kept);
-  if (misses_ > kMaxMisses) kept.rest = kRest;
+  if (walked_[0].tooDeep || walked_[1].tooDeep) kept.rest = kRest;
   return true;
 }
 

@@ -29,8 +29,7 @@ struct RawFrame {
 // on a script that calls and returns without pause 0.00 to 0.04 % of stacks were wrong, of a single
 // walk 7 to 45 %. Bounds: kMaxFrames frames, 32 chunks of at most 256 KiB, 384 frames outside of
 // them, and 1,100 frames read one by one. A deeper stack is not read at all, as which of its frames
-// are the same could be known from the outermost alone; where trying took that many reads, it is
-// tried again some samples later.
+// are the same is known from the outermost alone, and is tried again some samples later.
 //
 // Where a stack lies is known from the thread's state, which takes a call to read. As it mostly
 // lies where it lay at the last sample, the stacks of all threads of a process are copied by the
