@@ -42,6 +42,10 @@ bool hadSetting(const LoaderInfo& loader, const Advice::Change& change) {
 
 }  // namespace
 
+bool takesSettings(const LoaderInfo& loader) {
+  return loader.kind == kTorchLoader || loader.kind == kStatefulLoader;
+}
+
 const LoaderInfo* loaderAt(const Analysis& analysis, const SourceLine& where,
                            const Advice::Change& change) {
   const auto& loaders = analysis.run.loaders;
@@ -91,7 +95,7 @@ std::vector<std::string> outsideOptions(const Analysis& analysis, const Finding&
                      kLoaderArguments.end();
   const LoaderInfo* loader = loaderAt(analysis, finding.where, change);
   if (change.kind != "loader_arg" || !known || loader == nullptr) return {};
-  if (loader->kind != kTorchLoader) return {};
+  if (!takesSettings(*loader)) return {};
   return settingOptions(analysis, *loader, {change});
 }
 

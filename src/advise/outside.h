@@ -10,8 +10,8 @@
 // Changes that `stallprof run` can make to a program from outside, its code as it is.
 namespace stallprof {
 
-// Kind of those that PyTorch's own constructor made, whose arguments `run` can change.
-inline constexpr std::string_view kTorchLoader = "torch.DataLoader";
+// Whether `run` can change the arguments of loaders of that kind.
+[[nodiscard]] bool takesSettings(const LoaderInfo& loader);
 
 // The loader that a finding points at, or the only one; null: neither.
 // `change`: of several that one line makes, in a function of its own, the one with that setting.

@@ -15,11 +15,15 @@ struct FrameworkSeen {
                   v("version", s.version), v("rank", s.rank))
 };
 
+// Kinds of loaders that PyTorch's own constructor made, and torchdata's of its classes.
+inline constexpr std::string_view kTorchLoader = "torch.DataLoader";
+inline constexpr std::string_view kStatefulLoader = "torch.StatefulDataLoader";
+
 // A loader was made. `loader` counts from 1 within its process.
 struct LoaderSeen {
   ProcessId process;
   std::uint32_t loader = 0;
-  // "torch.DataLoader", or "torch.fastai" of torch's iterators over fastai's loader, "tf.data", ...
+  // One of the above, "torch.fastai" of torch's iterators over fastai's loader, "tf.data", ...
   StringId kind;
   StringId batching, startMethod, dataset;  // auto|batch_sampler|none; fork|spawn|forkserver; the
                                             // dataset's class

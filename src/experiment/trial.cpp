@@ -136,8 +136,7 @@ Maybe<std::vector<std::string>> loaderOptions(const Analysis& a) {
   for (const Finding& f : a.findings) {
     const LoaderInfo* loader = loaderAt(a, f.where);
     const bool others = f.phase == Phase::kPeriodic && a.run.loaders.size() > 1;
-    if (loader != nullptr && !others && loader->kind == kTorchLoader)
-      return loaderPlace(a, *loader);
+    if (loader != nullptr && !others && takesSettings(*loader)) return loaderPlace(a, *loader);
   }
   return {};
 }

@@ -49,7 +49,7 @@ class TuneCommand final : public TrialCommand {
         model ? loaderAt(analysis, model->where,
                          {"loader_arg", "num_workers", std::to_string(model->workers), ""})
               : nullptr;
-    if (why.empty() && (loader == nullptr || loader->kind != kTorchLoader))
+    if (why.empty() && (loader == nullptr || !takesSettings(*loader)))
       why = "no PyTorch DataLoader is known to feed this training: there is nothing to tune";
     if (!why.empty()) return fail(why, kCannotTry);
     if (const Status made = makePlace(kTuneDirectory); !made.ok())

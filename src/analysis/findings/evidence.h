@@ -67,6 +67,10 @@ struct Evidence {
 
   [[nodiscard]] int workers() const { return gains.base().workers; }
   [[nodiscard]] int prefetch() const { return gains.base().prefetch; }
+  // Its workers send their state beside batches.
+  [[nodiscard]] bool sendsState() const {
+    return loader && trace.text(loader->kind) == kStatefulLoader;
+  }
   // The phase that holds over half of the window; empty: none does. Of a program without an
   // interpreter, where reading and what becomes of it are one function: the larger of the two,
   // where they do together.

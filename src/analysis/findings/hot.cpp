@@ -70,9 +70,10 @@ Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& q) {
     const StackSeen& frame = e.trace.stack(f.hot);
     HotFunction& sum = functions[{frame.function, frame.file}];
     if (sum.samples == 0)
-      sum = {lineOf(e.trace, f.hot), lineOf(e.trace, f.user), f.rule, 0, f.processes, 0};
+      sum = {lineOf(e.trace, f.hot), lineOf(e.trace, f.user), f.rule, 0, f.processes, 0, 0};
     sum.samples += counted(f, q.of);
     sum.reading += f.phase == Phase::kExtract ? counted(f, q.of) : 0;
+    sum.handing += f.phase == Phase::kLoad ? counted(f, q.of) : 0;
     sum.processes = std::max(sum.processes, f.processes);
   }
   Maybe<HotFunction> best;

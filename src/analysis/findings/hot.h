@@ -17,7 +17,7 @@ struct HotFunction {
   std::string rule;
   double samples = 0;
   std::uint32_t processes = 0;
-  double reading = 0;  // of `samples`, those of extract
+  double reading = 0, handing = 0;  // of `samples`, those of extract and of load
 };
 
 // Which samples count.

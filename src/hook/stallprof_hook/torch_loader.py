@@ -90,13 +90,19 @@ def _announce_loader(loader, settings):
     file, line, library = events.user_call('torch', 'torchdata')
     if not inner:   # fastai's is none that torch's constructor made, and its iter() goes around torch's iterators
         torch_replay.loader_made(number, loader, settings._dataset_kind, file, line)
-    put(events.LOADER_SEEN, now(), number, 'torch.fastai' if inner else 'torch.DataLoader', drawn,
+    kind = 'torch.fastai' if inner else 'torch.StatefulDataLoader' if _is_stateful(loader) else 'torch.DataLoader'
+    put(events.LOADER_SEEN, now(), number, kind, drawn,
         _start_method(settings), type(inner.get('dataset', settings.dataset)).__qualname__, settings.num_workers,
         -1 if not settings.num_workers else int(settings.prefetch_factor), size,
         _length(settings, batching, size), bool(settings.pin_memory), bool(settings.persistent_workers),
         bool(loader.__dict__.get('in_order', True)), settings._dataset_kind == 1 and not inner, file, line,
         library)
     return known
+
+
+def _is_stateful(loader):
+    """Its workers send their state with batches."""
+    return any(of.__module__.startswith('torchdata.stateful_dataloader') for of in type(loader).__mro__)
 
 
 def _inner(loader):

@@ -105,7 +105,8 @@ class Stateful(Case):
             run = train('--stateful', '--workers', workers, *['--persistent'] * persistent)
             self.assertEqual(len(run.batches), len(run.own['waits']))
             loader, = run.loader
-            self.assertEqual((loader.workers, loader.file, run.source), (workers, TRAIN, []))
+            self.assertEqual((loader.kind, loader.workers, loader.file, run.source),
+                             ('torch.StatefulDataLoader', workers, TRAIN, []))
             self.assertEqual((len(run.batches), len(run.optimizer)), (32, 32))
             if workers:
                 keys = {(i.pid, i.pass_): i.key for i in run.iterator}

@@ -55,6 +55,24 @@ TEST_CASE("saves that samples find in steps gain by being rarer, as those that a
   CHECK(std::abs(*rarer->predicted.speedup - 1.2) < 0.03);
 }
 
+TEST_CASE("objects that are collected as a batch is received are of the phase that receives") {
+  const auto boundBy = [](const Training& t) {
+    Facts f = factsOf(t);
+    StackFacts& s = f.trainer.stacks;
+    for (int i = 0; i < 400; ++i) s.trainer.add(&s + i);
+    s.trainerTime = 4;
+    s.overheads[static_cast<std::size_t>(OverheadKind::kGc)] = s.trainerTime * 0.4;
+    const Judgement j = f.judge();
+    REQUIRE(find(j, "periodic.gc"));
+    return find(j, "periodic.gc")->phase;
+  };
+  CHECK(boundBy(Training{.compute = 2, .load = 8}) == Phase::kLoad);
+  CHECK(boundBy(Training{}) == Phase::kPeriodic);
+  Training stopped{.compute = 2, .load = 8};
+  stopped.periodic = 3;
+  CHECK(boundBy(stopped) == Phase::kPeriodic);
+}
+
 TEST_CASE("periodic time without saves is not a checkpoint") {
   Training t;
   t.periodic = 3;

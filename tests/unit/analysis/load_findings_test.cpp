@@ -120,6 +120,16 @@ TEST_CASE("batches that take longer to send than to make are made without worker
   }
 }
 
+TEST_CASE("a stateful loader sends its state less often, and makes it without workers, too") {
+  Facts f = factsOf(bigram(64.0, 0.4));
+  REQUIRE(f.trace.loaders.size() == 1);
+  f.trace.loaders[0].data.kind = f.trace.strings.intern("torch.StatefulDataLoader");
+  const Judgement j = f.judge();
+  CHECK_FALSE(fewerIn(j, "load.ipc"));
+  CHECK(adviceIn(j, "load.ipc", "rarer_snapshots"));
+  CHECK_FALSE(adviceIn(factsOf(bigram(64.0, 0.4)).judge(), "load.ipc", "rarer_snapshots"));
+}
+
 TEST_CASE(
     "no workers gain no more than data that is always ready, whatever others made of the model") {
   Training t{.workers = 1, .cores = 2, .compute = 18, .load = 0.4, .waitLoad = 5};

@@ -24,6 +24,13 @@ const AdviceDefinition kTensorsOnce{
     "after next(): they need no shared memory, which the training process must request from the "
     "worker."};
 
+const AdviceDefinition kRarerSnapshots{
+    "rarer_snapshots", {}, [](const AdviceContext& c) {
+      return "Set snapshot_every_n_steps" + atLine(c.finding.where) +
+             " to the number of steps between checkpoints: by default the state of the worker and "
+             "of its data set is sent with each batch.";
+    }};
+
 constexpr double kMinReleased = 0.01;  // of the window: below it is what any memory costs
 
 // Shares of the window in plain steps: an epoch's end and begin, where workers end, start and have
@@ -111,6 +118,13 @@ Advice tensorsOnce(Prediction gain) {
                   "none: Python objects are pickled one by one, a tensor is sent as one handle");
 }
 
+// The state may be most of what is sent.
+Maybe<Advice> rarerSnapshots(Prediction gain) {
+  return adviceOf(kRarerSnapshots, {"code", "snapshot_every_n_steps", "each batch", "each N steps"},
+                  std::move(gain),
+                  "a run that is resumed between two of them makes the batches since again");
+}
+
 constexpr char kTitle[] = "Transfer of batches between processes takes much time";
 
 // Of a loader that the hook does not know, or of a pool: what a batch's transfer is made of is not
@@ -142,14 +156,17 @@ Maybe<Finding> ipc(const Evidence& e) {
   if (released > 0)
     addEvidence(f, "unmapping the shared memory of used batches takes {}", {ratioWord(released)});
   const HandOver parts = handOver(e, received);
-  return withAdvice(f, {uint8Batches(e, parts, released > 0),
-                        tensorsOnce(withFewerObjects(e, parts)), fewerWorkers(e)});
+  const Prediction ofObjects = withFewerObjects(e, parts);
+  return withAdvice(
+      f, {e.sendsState() ? rarerSnapshots(ofObjects) : std::nullopt,
+          uint8Batches(e, parts, released > 0), tensorsOnce(ofObjects), fewerWorkers(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kIpc(
-    "load.ipc", ipc, offers(kUint8Batches, kTensorsOnce, kFewerWorkers, kCheaperSampler),
+    "load.ipc", ipc,
+    offers(kUint8Batches, kTensorsOnce, kRarerSnapshots, kFewerWorkers, kCheaperSampler),
     {.cause =
          R"(Batches are ready, but their transfer (pickle, pipe, unpickle, mapping) takes much time.)",
      .rule =
@@ -160,9 +177,9 @@ extern const FindingDefinition kIpc(
   names the sampler. With a loader that is not known, but other processes making batches: over 5 %
   of the window by samples; no gain is predicted.)",
      .fixes = R"(- Send uint8 and convert later: a quarter of the bytes.
-- One tensor per field instead of lists of objects. For batches under some 100 kB one NumPy array,
-  converted to a tensor after next(): it needs no shared memory.
-- Smaller batches of larger parts: fewer objects to pickle.
+- Fewer objects to pickle: one tensor per field instead of lists. For batches under some 100 kB one
+  NumPy array, converted to a tensor after next(): it needs no shared memory.
+- With torchdata's StatefulDataLoader: snapshot_every_n_steps, as the state is sent, too.
 - num_workers=0, if making a batch takes less time than sending it: the model compares both.)",
      .wrong = R"(the trainer wakes up late because cores are short. Then compute.contention is also
   reported.)"});

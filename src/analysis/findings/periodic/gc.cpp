@@ -14,10 +14,12 @@ const AdviceDefinition kGcFreeze{
     "ranks at once."};
 
 Maybe<Finding> garbageCollection(const Evidence& e) {
-  const Maybe<Finding> f = sampledOverhead(
-      e, OverheadKind::kGc, kGcNotable, "Python's garbage collector stops the training",
-      "garbage collection takes {} of the training thread's time");
+  Maybe<Finding> f = sampledOverhead(e, OverheadKind::kGc, kGcNotable,
+                                     "Python's garbage collector stops the training",
+                                     "garbage collection takes {} of the training thread's time");
   if (!f) return {};
+  // What receives a batch has it collected: the time is of the fetch, and no row of its own.
+  if (2 * e.periodic < f->shareRatio && e.ownLoad > e.compute) f->phase = Phase::kLoad;
   // What is alive since setup is most of what a collection walks.
   return withAdvice(*f,
                     {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},

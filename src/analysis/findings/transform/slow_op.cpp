@@ -135,7 +135,8 @@ Prediction cheaper(const Evidence& e, double share) {
 Maybe<Finding> slowOp(const Evidence& e) {
   const SampleSum& all = e.trainer.stacks.makingRunning.all;
   const Maybe<HotFunction> op = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning});
-  if (!op) return {};
+  // What runs in a loader's own next() has no Python frame.
+  if (!op || 2 * op->handing > op->samples) return {};
   const Share share = shareOf(op->samples, all);
   const double ofWindow = share.value * e.transform;
   if (share.low <= kMuchOfCpu || ofWindow <= kNotable) return {};
