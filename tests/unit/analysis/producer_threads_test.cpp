@@ -87,6 +87,28 @@ TEST_CASE("threads that make the data need more cores where the training thread 
   CHECK(near3(saturated->shareRatio, 0.8));  // waiting for the batch, and for a core
 }
 
+TEST_CASE("threads that make the data in time may take the cores that the step needs") {
+  // Of ten steps the first waits for 40 ms.
+  const auto found = [](const std::string& worked, const std::string& making) {
+    return analyze(test::traceOf(
+        "manifest cores_usable=2\n" + kThreads +
+        "repeat 20 every 1s\n0ms slice thread=1 duration=40ms samples=4 wait=futex\n"
+        "10ms stack_slice thread=1 duration=30ms samples=4 stack=3\n"
+        "40ms slice thread=1 duration=960ms samples=90 wait=running " +
+        worked +
+        "\n50ms stack_slice thread=1 duration=940ms samples=90 stack=4\nend\n"
+        "repeat 200 every 100ms\n95ms optimizer thread=1 duration=5ms optimizer=1\nend\n" +
+        other(making, "running", 6)));
+  };
+  const Analysis pressed = found("run=800ms queued=160ms", "60ms");
+  const Finding* contention = test::find(pressed, "compute.contention");
+  REQUIRE(contention != nullptr);
+  CHECK(contention->title.starts_with("Threads that make data"));
+  CHECK(near3(contention->shareRatio, 0.16));
+  CHECK_FALSE(contention->advice.at(0).predicted.speedup.has_value());
+  CHECK(test::find(found("run=950ms queued=10ms", "60ms"), "compute.contention") == nullptr);
+}
+
 TEST_CASE(
     "own threads that wait for a network while the trainer waits for them need more requests") {
   const std::string link =

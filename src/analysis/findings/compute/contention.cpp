@@ -2,6 +2,7 @@
 // compute.contention: the workers run on the cores that the training step needs.
 
 #include "analysis/findings/fixes.h"
+#include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
 namespace {
@@ -9,8 +10,23 @@ namespace {
 constexpr double kNoWait = 0.05;
 constexpr double kFewBusy = 0.2;  // of the workers' time: below it they do not hold the cores
 
+// What they take from the step is not known: no gain is predicted.
+Maybe<Finding> byThreads(const Evidence& e) {
+  if (e.loader || !e.quietHost() || pythonOfThreads(e) < kFewBusy) return {};
+  Finding f =
+      loaderFinding(e, e.starved, "Threads that make data use cores that the training step needs");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
+  addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
+  addEvidence(f, "waits for data only {} of the time", {ratioWord(e.wait)});
+  addEvidence(f, "making data keeps {} busy", {numberWord(pythonOfThreads(e), "core")});
+  addThreadsEvidence(f, e);
+  return withAdvice(f, {adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
+                                 "a second copy of the data, often larger")});
+}
+
 Maybe<Finding> contention(const Evidence& e) {
-  if (e.workers() < 1 || e.starved <= kNotable || e.steadyWait() > kNoWait) return {};
+  if (e.starved <= kNotable || e.steadyWait() > kNoWait) return {};
+  if (e.workers() < 1) return byThreads(e);
   if (e.workersBusy < kFewBusy) return {};
   Finding f = loaderFinding(e, e.starved, "The workers use cores that the training step needs");
   addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
@@ -32,7 +48,8 @@ extern const FindingDefinition kContention(
   step needs. The waiting time alone does not show this.)",
      .rule =
          R"(waiting is under 5 % of the window, the trainer is runnable without a core for over 5 %,
-  and the workers are busy.)",
+  and the workers are busy. With no known loader: threads that make data keep a fifth of a core
+  busy, and other programs use under 5 % of the cores; then no gain is predicted.)",
      .fixes = R"(- Make batches cheaper: offline preprocessing, faster decoding.
 - Fewer workers, if the model predicts that the data still arrives in time.
 - More cores.)",
