@@ -184,6 +184,8 @@ TEST_CASE("the advice to a thread that works all the time does not suspect a wai
   Analysis a = one("compute.cpu_bound", "faster_compute", {"code", "model", "", "its own work"});
   a.run.loaders.clear();
   CHECK(advised(a).text.find("There is no wait") == 0);
+  a.verdict.withheld = NoVerdict{NoVerdict::Why::kFewSamples, 27, 125};
+  CHECK(advised(a).text.find("Record a longer run") == 0);
 }
 
 TEST_CASE("no command, no verify line; no loader, no diff") {

@@ -61,6 +61,13 @@ TEST_CASE("torch: loader internals, forward, backward, optimizer, saving") {
                   kLib + "pickle.py _Pickler.save"}) == Answer{"periodic", "torch.save"});
   CHECK(training({kSite + "torch/serialization.py save"}, Wait::kFileWrite) ==
         Answer{"periodic", "torch.save"});
+  // Around a function that is not to be compiled, whoever calls it.
+  const std::string seeds[] = {
+      kSite + "torch/_compile.py _disable_dynamo.<locals>.inner",
+      kSite + "torch/_dynamo/eval_frame.py DisableContext.__call__.<locals>._fn",
+      kSite + "torch/random.py manual_seed"};
+  CHECK(making({"data.py Samples.__getitem__", seeds[0], seeds[1], seeds[2]}).phase == "transform");
+  CHECK(training({"train.py main", seeds[0], seeds[1], seeds[2]}).phase == "compute");
   // Sent to another process, not saved.
   CHECK(training({"train.py main", kSite + "torch/storage.py UntypedStorage.__reduce__",
                   kSite + "torch/serialization.py save"}) == Answer{"compute", "torch.pickle"});

@@ -16,6 +16,10 @@ constexpr double kBlocked = kMaxUnexplained;
 constexpr double kIdle = 0.8, kOneThread = 1.2;  // cores
 
 std::string fasterComputeText(const AdviceContext& c) {
+  const Maybe<NoVerdict>& withheld = c.analysis.verdict.withheld;
+  if (withheld && withheld->why == NoVerdict::Why::kFewSamples)
+    return "Record a longer run, or with a larger --budget: these samples do not show whether the "
+           "step makes data itself.";
   if (!c.advice.change.to.empty())
     return "There is no wait to remove. The time is the thread's own work" +
            std::string(c.analysis.functions.empty() ? "" : ", in the functions of this report") +
