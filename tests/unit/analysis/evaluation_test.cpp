@@ -310,6 +310,18 @@ TEST_CASE(
   CHECK_FALSE(test::adviceIn(*evaluation, "persistent_evaluation"));
 }
 
+TEST_CASE(
+    "an evaluation's loader beside one that keeps its workers, at one line, is to keep them") {
+  std::string text = withEvaluation(12);
+  const std::string loader = "loader=1 kind=";
+  REQUIRE(text.find(loader) != std::string::npos);
+  text.insert(text.find(loader), "persistent=1 ");
+  const Advice* kept =
+      adviceIn(analyze(test::traceOf(text)), "periodic.evaluation", "persistent_evaluation");
+  REQUIRE(kept);
+  CHECK(kept->change.from == "False");
+}
+
 TEST_CASE("persistent workers of a loader that is made again are started with it") {
   const auto gain = [](int each) {
     const Analysis a = analyze(test::traceOf(withEvaluation(12, each)));

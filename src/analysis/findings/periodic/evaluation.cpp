@@ -106,7 +106,9 @@ Starting startingIn(const Evidence& e) {
 Maybe<Advice> persistentEvaluation(const Evidence& e, const Starting& starting) {
   const LoaderSeen* loader = starting.loader;
   if (!loader || loader->persistent || loader->workers < 1 || starting.again < kNotable) return {};
-  if (e.loader && e.loader->file == loader->file && e.loader->line == loader->line) return {};
+  // What that setting does for the trainer's loader at the same line holds for this one, too.
+  const bool same = e.loader && e.loader->file == loader->file && e.loader->line == loader->line;
+  if (same && e.loader->workers > 0 && !e.loader->persistent) return {};
   return adviceOf(kPersistentEvaluation, {"loader_arg", "persistent_workers", "False", "True"},
                   reducedTo(starting.again, 0.1, 0.3, 0, kMinStep),
                   "the workers' memory stays in use while the model trains");
