@@ -246,6 +246,21 @@ TEST_CASE("threads that spin beside what one thread does alone are no finding") 
   CHECK_FALSE(find(f.judge(), "compute.oversubscribed"));
 }
 
+TEST_CASE("what spins take of a CPU limit that is used up is time, wherever the job is stopped") {
+  const auto maxGain = [](double throttled) {
+    Facts f = factsOf(Training{.workers = 1, .cores = 1.5, .compute = 10, .batchCpu = 1});
+    f.trainer.processCpu = scaled(f.trainer.window(), 1.4);
+    f.run.jobCpuRatio = 0.98;
+    f.run.throttledRatio = throttled;
+    f.run.pool = PoolUse{.samples = 1000, .spins = 600, .threads = 4, .leaderSpins = 0.2};
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "compute.oversubscribed");
+    return found ? *found->advice.at(0).predicted.high : 0;
+  };
+  CHECK(maxGain(0.4) > 2);
+  CHECK(maxGain(0.01) < 1.5);
+}
+
 TEST_CASE("workers leave the step's threads the cores that batches do not take") {
   const auto foundWith = [](double batchCpu) {
     Facts f = factsOf(Training{.workers = 1, .cores = 2, .batchCpu = batchCpu});

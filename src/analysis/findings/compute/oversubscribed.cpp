@@ -26,6 +26,8 @@ double coresForPools(const Evidence& e) {
 }
 int threadsThatFit(const Evidence& e) { return static_cast<int>(std::floor(coresForPools(e))); }
 
+bool stopped(const Evidence& e) { return e.run.throttledRatio.value_or(0) > kNotable; }
+
 // The most of the window that as many threads as fit save, of spin loops that are `spins` of the
 // process's CPU: what the trainer's own thread loses now, spinning and queued, less the work of
 // threads that are no more, which those that stay must do.
@@ -35,7 +37,10 @@ double maxSaved(const Evidence& e, double spins) {
   const double cpu = seconds(e.trainer.processCpu) / e.window;  // cores
   const double fit = threadsThatFit(e), gone = (pool.threads - fit) / (pool.threads - 1);
   const double moved = pool.samples > 0 ? pool.besideWorks / pool.samples * cpu * gone / fit : 0;
-  return std::min(spins * e.compute, lost - moved);
+  const double saved = std::min(spins * e.compute, lost - moved);
+  // A limit that is used up stops the job whatever it does: what spins take of it is time.
+  const double ofLimit = stopped(e) && coresFull(e) ? spins * std::min(1.0, cpu / e.run.cores) : 0;
+  return std::max(saved, ofLimit);
 }
 
 std::string fewerThreadsText(const AdviceContext& c) {
@@ -76,8 +81,7 @@ Advice fewerThreads(const Evidence& e, double saved) {
 
 Maybe<Finding> oversubscribedStep(const Evidence& e) {
   const Maybe<PoolUse>& pool = e.run.pool;
-  const bool stopped = e.run.throttledRatio.value_or(0) > kNotable;
-  if (!pool || !(e.contended || stopped) || e.compute <= kNotable) return {};
+  if (!pool || !(e.contended || stopped(e)) || e.compute <= kNotable) return {};
   if (pool->threads <= coresForPools(e)) return {};
   SampleSum all;
   all.samples = all.squares = pool->samples;
@@ -116,8 +120,8 @@ extern const FindingDefinition kOversubscribedStep(
   workers and, from half a core on, other programs leave to the process. Also, cores are short
   (under a tenth idle, or the trainer without one for over 5 %), or the job is throttled for over
   5 %. As many threads as cores would save over 5 % of the window. The saving is the spin and
-  run-queue time of the trainer's thread, less the sampled work of the removed threads. It is at
-  most the CPU share of spin loops (at the low end of a 90 % interval).)",
+  run-queue time of the trainer's thread, less the sampled work of the removed threads; at most the
+  CPU share of spin loops (low end of a 90 % interval). Of a used-up CPU limit: their share.)",
      .fixes =
          R"(- Set OMP_NUM_THREADS, or torch.set_num_threads(), to the number of usable cores.
 - Raise the limit to the CPU demand of the threads.)",
