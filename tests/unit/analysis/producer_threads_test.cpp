@@ -389,8 +389,9 @@ TEST_CASE("what a process of the program's own takes to hand batches over is fou
   CHECK(near3(ipc->shareRatio, 0.6));
   CHECK(ipc->confidence <= Confidence::kMedium);
   REQUIRE(ipc->advice.size() == 1);
-  CHECK(ipc->advice[0].id == "tensors_once");
-  CHECK_FALSE(ipc->advice[0].predicted.speedup);
+  CHECK(ipc->advice[0].id == "share_arrays");
+  CHECK(ipc->advice[0].predicted.basis == Basis::kAssumed);
+  CHECK(*ipc->advice[0].predicted.high == Approx(1 / (1 - 0.9 * ipc->shareRatio)));
   CHECK_FALSE(found(" parent=1", "json/decoder.py"));      // it makes them
   CHECK_FALSE(found("", "multiprocessing/reduction.py"));  // somebody else's
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/findings/fixes.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/findings/samplers.h"
 #include "analysis/findings/transform/batches.h"
 
@@ -23,6 +24,14 @@ const AdviceDefinition kTensorsOnce{
     "tensor once. For batches under some 100 kB return NumPy arrays, and convert them to tensors "
     "after next(): they need no shared memory, which the training process must request from the "
     "worker."};
+
+// What carries them is the program's own: a queue, a pipe or a pool.
+const AdviceDefinition kShareArrays{
+    "share_arrays",
+    "Send few large arrays instead of many Python objects, and let both processes map them "
+    "(multiprocessing.shared_memory, or tensors through torch.multiprocessing): a queue or a pipe "
+    "pickles and copies every byte. If data take less time to make than to send, make them in the "
+    "training process, as gymnasium's SyncVectorEnv does."};
 
 const AdviceDefinition kRarerSnapshots{
     "rarer_snapshots", {}, [](const AdviceContext& c) {
@@ -128,7 +137,7 @@ Maybe<Advice> rarerSnapshots(Prediction gain) {
 constexpr char kTitle[] = "Transfer of batches between processes takes much time";
 
 // Of a loader that the hook does not know, or of a pool: what a batch's transfer is made of is not
-// known, and no gain is predicted.
+// known. Of pickling, a copy into the pipe, one out of it and unpickling, one copy has to be left.
 Maybe<Finding> ofOtherProcesses(const Evidence& e) {
   const double share = e.loadBlame + e.ownLoad;
   if (e.loader || share <= kNotable || threadsOfOthers(e) == 0) return {};
@@ -138,7 +147,11 @@ Maybe<Finding> ofOtherProcesses(const Evidence& e) {
     addEvidence(f, "transfer takes {} of {} per step",
                 {timeWord(share * e.perStep), timeWord(e.perStep)}, ratioWord(share));
   addThreadsEvidence(f, e);
-  return withAdvice(f, {tensorsOnce({})});
+  return withAdvice(
+      f, {adviceOf(kShareArrays, {"code", "transfer", "pickled objects", "shared arrays"},
+                   assuming("a quarter of the transfer remains, at best a tenth",
+                            withoutOverhead(e, share, 0.25, 0.75, 0.1)),
+                   "memory that is shared has to be reused or released")});
 }
 
 Maybe<Finding> ipc(const Evidence& e) {
@@ -166,7 +179,8 @@ Maybe<Finding> ipc(const Evidence& e) {
 
 extern const FindingDefinition kIpc(
     "load.ipc", ipc,
-    offers(kUint8Batches, kTensorsOnce, kRarerSnapshots, kFewerWorkers, kCheaperSampler),
+    offers(kUint8Batches, kTensorsOnce, kShareArrays, kRarerSnapshots, kFewerWorkers,
+           kCheaperSampler),
     {.cause =
          R"(Batches are ready, but their transfer (pickle, pipe, unpickle, mapping) takes much time.)",
      .rule =
@@ -175,7 +189,7 @@ extern const FindingDefinition kIpc(
   samples in munmap). Start-up, and workers without an index (a new epoch, a prefetch of 1), do not
   count. If most of it is in the loader's sampler, which runs in the training process, the finding
   names the sampler. With a loader that is not known, but other processes making batches: over 5 %
-  of the window by samples; no gain is predicted.)",
+  of the window by samples.)",
      .fixes = R"(- Send uint8 and convert later: a quarter of the bytes.
 - Fewer objects to pickle: one tensor per field instead of lists. For batches under some 100 kB one
   NumPy array, converted to a tensor after next(): it needs no shared memory.
