@@ -179,6 +179,7 @@ void addShares(Evidence& e) {
   };
   if (s.trainerTime > 0) e.waitsAfter = std::min(e.other, s.waitsAfter / s.trainerTime);
   if (s.drawing > 0 && s.trainerTime > 0) e.drawing = shareOfTrainer(s.drawing);
+  if (s.drawingAhead > 0 && s.trainerTime > 0) e.drawingAhead = shareOfTrainer(s.drawingAhead);
   if (s.releasing > 0 && s.trainerTime > 0) e.releasing = shareOfTrainer(s.releasing);
   e.starved = share(t.starved);
   // The thread's own CPU: a thread beside it may make the data that this one waits for.

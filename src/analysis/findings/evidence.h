@@ -37,6 +37,7 @@ struct Evidence {
   // Drawing the indices of batches in the trainer's own thread, with workers and without; value 0
   // where no sample saw it.
   Share drawing = {0, 0, 0};
+  Share drawingAhead = {0, 0, 0};  // the same as an epoch's iterator is made
   // Of the trainer's thread: unmapping the shared memory of batches; 0 as above.
   Share releasing = {0, 0, 0};
   double waitsAfter = 0;   // of `other`: after a step's last update, at lines that are known

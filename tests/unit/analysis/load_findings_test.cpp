@@ -62,6 +62,21 @@ TEST_CASE(
   CHECK(std::abs(*found->advice[0].predicted.speedup - 1.25) < 0.01);
 }
 
+TEST_CASE("what the sampler takes before an epoch's first batch is computed once, workers or not") {
+  Facts f = factsOf(starting(40));
+  REQUIRE(find(f.judge(), "load.worker_startup"));
+  StackFacts& s = sampled(f);
+  s.drawingAhead = 0.3 * s.trainerTime;
+  const Judgement j = f.judge();
+  const Finding* found = find(j, "load.ipc");
+  REQUIRE(found);
+  CHECK(std::abs(found->shareRatio - 0.3) < 0.01);
+  REQUIRE(found->advice.size() == 1);
+  CHECK(found->advice[0].id == "sampler_once");
+  CHECK(std::abs(*found->advice[0].predicted.speedup - 1 / (1 - 0.27)) < 0.01);
+  CHECK_FALSE(find(j, "load.worker_startup"));
+}
+
 TEST_CASE("fewer bytes gain no more than all of the hand-over, however short it is") {
   const Judgement j = factsOf(Training{.compute = 1, .load = 0.1, .batchCpu = 1}).judge();
   const Advice* smaller = adviceIn(j, "load.ipc", "uint8_batches");

@@ -93,6 +93,32 @@ TEST_CASE("a sampler of the program's own is counted, and its line is named") {
   CHECK(a.findings[0].advice[0].id == "cheaper_sampler");
 }
 
+TEST_CASE("a sampler that works before an epoch's first batch is counted by itself") {
+  std::string text =
+      test::kTrainer + kFetchFrames +
+      "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=1 prefetch=2 batch_size=4\n"
+      "0 stack stack=8 caller=1 file=\"/u/lib/python3.11/site-packages/torch/utils/data/"
+      "dataloader.py\" function=\"_BaseDataLoaderIter._next_index\"\n"
+      "0 stack stack=9 caller=8 file=\"train.py\" function=\"ByLength.__iter__\" line=17\n";
+  for (int epoch = 1; epoch <= 20; ++epoch) {
+    const int at = 1000 * epoch;
+    text += std::to_string(at) + "ms iterator thread=1 loader=1 epoch=" + std::to_string(epoch) +
+            " key=" + std::to_string(epoch) + " duration=400ms reused=1\n" +
+            std::to_string(at + 5) + "ms stack_slice thread=1 duration=380ms stack=9 samples=38\n" +
+            std::to_string(at + 500) +
+            "ms stack_slice thread=1 duration=400ms stack=7 samples=40\n";
+    for (int step = 0; step < 5; ++step)
+      text += std::to_string(at + 400 + 100 * step) +
+              "ms fetch thread=1 loader=1 epoch=" + std::to_string(epoch) +
+              " duration=1ms worker=0 batch=" + std::to_string(step) + "\n" +
+              std::to_string(at + 490 + 100 * step) +
+              "ms optimizer thread=1 duration=5ms optimizer=1\n";
+  }
+  const TrainerFacts facts = refinedFacts(test::traceOf(text));
+  CHECK(facts.stacks.drawing == 0);
+  CHECK(near(facts.stacks.drawingAhead / facts.stacks.trainerTime, 38 / 78.0, 0.05));
+}
+
 TEST_CASE("an overhead is the weight of its samples, however fast they come") {
   // Logging for 18 ms, seen five times; the backward pass for 82 ms, seen once.
   const Analysis a =

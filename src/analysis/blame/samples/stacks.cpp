@@ -86,6 +86,8 @@ class Gatherer {
       // the same stack, callers' lines and all, is inside next() as its first is, or it is not.
       if (inNext(piece) != inNext(first)) piece = first;
       if (inNext(piece) && drawsIndices(sample)) facts_.drawing += seconds(sample.weight);
+      if (piece && piece->kind == Piece::Kind::kIterator && drawsIndices(sample))
+        facts_.drawingAhead += seconds(sample.weight);
       while (gap != idle.end() && gap->end <= sample.at) ++gap;
       const bool inLongGap = gap != idle.end() && gap->begin <= sample.at;
       facts_.inLongGaps += inLongGap;

@@ -159,6 +159,8 @@ Maybe<Finding> ipc(const Evidence& e) {
   if (e.workers() < 1) return ofOtherProcesses(e);
   const double received = own + blamed, share = received + released;
   if (samplersDominate(e, share + drawn)) return samplersFinding(e, share + drawn);
+  if (Maybe<Finding> ahead = samplersAheadFinding(e); ahead && ahead->shareRatio > share)
+    return ahead;
   if (share <= kNotable) return {};
   Finding f = loaderFinding(e, share, kTitle);
   addEvidence(f, "receiving and unpickling takes {} of the training process's time",
@@ -180,16 +182,16 @@ Maybe<Finding> ipc(const Evidence& e) {
 extern const FindingDefinition kIpc(
     "load.ipc", ipc,
     offers(kUint8Batches, kTensorsOnce, kShareArrays, kRarerSnapshots, kFewerWorkers,
-           kCheaperSampler),
+           kCheaperSampler, kSamplerOnce),
     {.cause =
          R"(Batches are ready, but their transfer (pickle, pipe, unpickle, mapping) takes much time.)",
      .rule =
          R"(over 5 % of the window is transfer: the trainer's CPU time inside next(), waiting for
   batches in transit, or unmapping the shared memory of the last batch at the loop's line (native
   samples in munmap). Start-up, and workers without an index (a new epoch, a prefetch of 1), do not
-  count. If most of it is in the loader's sampler, which runs in the training process, the finding
-  names the sampler. With a loader that is not known, but other processes making batches: over 5 %
-  of the window by samples.)",
+  count. If most of it is in the loader's sampler, which runs in the training process, or that takes
+  more before an epoch's first batch, the finding names the sampler. With a loader that is not
+  known, but other processes making batches: over 5 % of the window by samples.)",
      .fixes = R"(- Send uint8 and convert later: a quarter of the bytes.
 - Fewer objects to pickle: one tensor per field instead of lists. For batches under some 100 kB one
   NumPy array, converted to a tensor after next(): it needs no shared memory.

@@ -79,7 +79,7 @@ Maybe<Finding> workerStartup(const Evidence& e) {
   if (e.workers() < 1 || e.gains.base().persistent) return {};
   const double start = startupShare(e), withFirsts = slowFirstsShare(e);
   const double share = std::max(start, withFirsts);
-  if (share <= kStartupShare) return {};
+  if (share <= kStartupShare || e.drawingAhead.value > share / 2) return {};
   const double evaluation = evaluationShare(e);
   const double perEpoch =
       withFirsts > start || evaluation > 0 ? share * e.perStep * w.stepsPerEpoch : w.startup;
