@@ -78,6 +78,7 @@ TEST_CASE("threads that make the data need more cores where the training thread 
   const Analysis idle = found("run=35ms queued=5ms");
   const Finding* few = test::find(idle, "transform.too_few_workers");
   REQUIRE(few != nullptr);
+  CHECK(few->advice.at(0).id == "more_producers");
   CHECK(few->title.starts_with("Too few threads"));
   CHECK(test::find(idle, "transform.cpu_saturated") == nullptr);
   const Analysis full = found("run=20ms queued=20ms");
@@ -85,6 +86,17 @@ TEST_CASE("threads that make the data need more cores where the training thread 
   const Finding* saturated = test::find(full, "transform.cpu_saturated");
   REQUIRE(saturated != nullptr);
   CHECK(near3(saturated->shareRatio, 0.8));  // waiting for the batch, and for a core
+}
+
+TEST_CASE("where Keras asks a PyDataset for batches the advice is its own number of workers") {
+  const Analysis a = analyze(
+      test::traceOf("manifest cores_usable=4\n" + kThreads +
+                    "0 stack stack=8 file=\"/u/site-packages/keras/src/trainers/data_adapters/"
+                    "py_dataset_adapter.py\" function=\"PyDatasetAdapter._get_iterator\" line=9\n" +
+                    trainer() + other("60ms", "running", 6)));
+  const Finding* few = test::find(a, "transform.too_few_workers");
+  REQUIRE(few != nullptr);
+  CHECK(few->advice.at(0).id == "sequence_workers");
 }
 
 TEST_CASE("threads that make the data in time may take the cores that the step needs") {

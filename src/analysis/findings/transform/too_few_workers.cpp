@@ -17,6 +17,22 @@ bool isParallel(const LoaderInfo& loader) {
   return has(".Prefetch(") && has(".Parallel") && !has(".Map.") && !has(".Interleave.");
 }
 
+// Frames of Keras that ask a PyDataset of the program for its batches.
+bool makesSequences(const Trace& trace) {
+  return std::any_of(trace.stacks.begin(), trace.stacks.end(), [&](const auto& row) {
+    const std::string_view file = trace.text(row.data.file);
+    return file.find("/data_adapters/py_dataset_adapter.py") != std::string_view::npos;
+  });
+}
+
+const AdviceDefinition kSequenceWorkers{
+    "sequence_workers",
+    "Pass more workers to the keras.utils.PyDataset: by default there is one, which makes one "
+    "batch at "
+    "a time. Threads are enough if compiled code that releases the GIL takes the time (PIL, "
+    "OpenCV, "
+    "NumPy), else use_multiprocessing=True, too. `stallprof run --set workers=N` tries a number."};
+
 const AdviceDefinition kMoreProducers{
     "more_producers", {}, [](const AdviceContext& c) {
       const auto& run = c.analysis.run;
@@ -46,6 +62,9 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
   const std::string who = processes ? "processes" : "threads";
   Finding f =
       threadsFinding(e, "Too few " + who + " make batches: the step waits while cores are idle");
+  if (makesSequences(e.trace))
+    return withAdvice(f, {adviceOf(kSequenceWorkers, {"code", "workers", "one", "more"}, {},
+                                   "__getitem__ is called by several threads at once")});
   return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these " + who, "more"}, {},
                                  processes ? "memory, and a core, for each of them"
                                            : "Python threads share the GIL with the loop")});
@@ -79,7 +98,8 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kTooFewWorkers(
-    "transform.too_few_workers", tooFewWorkers, offers(kMoreWorkers, kMoreProducers),
+    "transform.too_few_workers", tooFewWorkers,
+    offers(kMoreWorkers, kMoreProducers, kSequenceWorkers),
     within("transform.in_process", "transform.cpu_saturated"),
     {.cause =
          R"(The workers are always busy, the trainer waits for them, and cores are idle. More workers
