@@ -50,6 +50,18 @@ TEST_CASE("an operator for each element is found by what surrounds it, at the li
   CHECK(f->advice[0].predicted.basis == Basis::kAssumed);
 }
 
+TEST_CASE("memory at a line that is mostly NumPy's is no overhead of operators") {
+  const auto found = [](const std::string& library) {
+    return training(nativeIn(1001, 1, 1, "libtorch_python.so.1.13", "") +
+                    nativeIn(1003, 1, 3, "libc.so.6", "_int_malloc") +
+                    nativeIn(1005, 1, 2, library, "add") +
+                    nativeIn(1007, 3, 1, "libtorch_cpu.so.1.13", kEngine));
+  };
+  const Analysis arrays = found("_multiarray_umath.cpython-311-x86_64-linux-gnu.so");
+  CHECK(test::find(arrays, "compute.small_ops") == nullptr);
+  CHECK(test::find(found("libblas.so.3"), "compute.small_ops") != nullptr);
+}
+
 TEST_CASE("no line is named where no line calls half of the operators, or another library does") {
   // A second line and a third (5, 6); an operator of torch's (8) called by a library (7) that 13
   // calls.

@@ -34,6 +34,10 @@ constexpr std::array<std::string_view, 12> kMachinery = {
 constexpr std::string_view kElements = "c10::function_ref::*";
 constexpr std::array<std::string_view, 2> kMachineryLibraries = {"libtorch_python*", "libc10.so*"};
 
+// NumPy's, of its random numbers too (their names have the interpreter's version behind).
+constexpr std::array<std::string_view, 4> kArrayLibraries = {
+    "_multiarray_umath.*", "_generator.cpython*", "mtrand.cpython*", "_common.cpython*"};
+
 constexpr std::string_view kManyLines = "operators";  // no line that calls most of them
 
 const AdviceDefinition kWholeTensors{
@@ -59,7 +63,10 @@ bool fitsOne(std::string_view text, const std::array<std::string_view, N>& patte
 struct OperatorSamples {
   double all = 0, machinery = 0;
   double support = 0;  // memory, and the interpreter
+  double arrays = 0;   // NumPy's own functions
   StackId stack;
+  // Where there is more of NumPy, the rest serves that: samples of operators may be of other lines.
+  [[nodiscard]] double overhead() const { return machinery + (arrays > machinery ? 0 : support); }
 };
 
 class Machinery {
@@ -71,7 +78,7 @@ class Machinery {
                [&](const NativeSlice& native) { take(native); });
     for (const auto& [key, place] : places_) {
       if (place.machinery < kSomeOfPlace * place.all) continue;
-      machinery_ += place.machinery + place.support;
+      machinery_ += place.overhead();
       consider(place);
     }
     if (e.loader && e.workers() == 0)
@@ -94,7 +101,7 @@ class Machinery {
 
  private:
   using Place = std::tuple<StringId, StringId, std::uint32_t>;
-  enum class Use : std::uint8_t { kOther, kOverhead, kSupport };
+  enum class Use : std::uint8_t { kOther, kOverhead, kSupport, kArrays };
 
   [[nodiscard]] Place placeOf(StackId stack) const {
     const StackSeen& frame = trace_.stack(stack);
@@ -110,6 +117,7 @@ class Machinery {
     const Use use = useOf(native);
     if (use == Use::kOverhead) place.machinery += native.samples;
     if (use == Use::kSupport) place.support += native.samples;
+    if (use == Use::kArrays) place.arrays += native.samples;
   }
 
   static bool makesData(const PhaseSamples& line) {
@@ -148,6 +156,8 @@ class Machinery {
       at->second = Use::kOther;
     else if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries))
       at->second = Use::kOverhead;
+    else if (fitsOne(baseName(file), kArrayLibraries))
+      at->second = Use::kArrays;
     else if (is == NativeClass::kRuntime || is == NativeClass::kInterpreter)
       at->second = Use::kSupport;
     return at->second;
@@ -164,7 +174,7 @@ class Machinery {
                module.path.starts_with("torch/optim/");
     }
     if (caller.none() || behind) return;
-    const double weight = place.machinery + place.support;
+    const double weight = place.overhead();
     called_ += weight;
     // Of a line with less of it samples of the lines beside it may be taken for its own.
     if (!module.users || place.machinery < kMuchMachinery * place.all) return;
