@@ -31,8 +31,8 @@ LONG = 10 ** 9              # ns: no act takes so long, and these are few
 EVALUATES = frozenset('acc accuracy benchmark dev eval evaluate evaluation infer inference loss losses metric metrics '
                       'perplexity ppl predict score scores test tests val valid validate validation'.split())
 # As analysis/steps/own_samples.cpp has them (namesPlay), and those that write what is learnt from.
-MAKES_DATA = frozenset('act collect env envs environment episode episodes explore generate play rollout rollouts sample '
-                       'samples trajectory trajectories'.split())
+MAKES_DATA = frozenset('act action actions collect env envs environment episode episodes explore generate play rollout '
+                       'rollouts sample samples trajectory trajectories'.split())
 LOOPS = frozenset('fit learn loop main train trainer training'.split())   # names of what goes on above it say nothing
 
 _intervals = [0]            # of all modules
@@ -67,16 +67,17 @@ def _end(token, args, result, succeeded):
             _intervals[0] += 1
             if length < LONG and _acts(_intervals[0], updates):
                 return
-            if not evaluates and passes == events.passes[0]:   # not by its loader, either
+            if evaluates is None and passes == events.passes[0]:   # nor does a loader show it
                 _ahead[0] |= not updates
-                if _ahead[0] or evaluates is False:
-                    return
+                evaluates = not _ahead[0]
+            if evaluates is False:
+                return
             put(events.PHASE_SPAN, begin, length, events.PERIODIC, events.BY_HOOK, EVALUATION, file, line)
 
 
 def _is_evaluation():
     """What the program's own functions are called, from the innermost to that of the training loop."""
-    frame = sys._getframe(2)
+    frame, known = sys._getframe(2), None
     while frame is not None:
         name = frame.f_code.co_name
         if not events.is_installed(frame.f_code.co_filename):
@@ -84,11 +85,12 @@ def _is_evaluation():
             if words is None:
                 words = _named[name] = frozenset(re.findall('[a-z]+', re.sub('([A-Z]+)', r' \1', name).lower()))
             if words & LOOPS:
-                return None
-            if words & MAKES_DATA or words & EVALUATES:
-                return not words & MAKES_DATA
+                break
+            if words & EVALUATES:   # by making text, perhaps
+                return True
+            known = False if words & MAKES_DATA else known
         frame = frame.f_back
-    return None
+    return known
 
 
 def _acts(intervals, updates):

@@ -430,7 +430,7 @@ class Workers(Case):
         run = script('''
             import hashlib, time, torch
             from torch.utils.data import DataLoader, Dataset
-            blob = bytes(1 << 18)  # long beside what the loader itself does for it, short beside the period
+            blob = bytes(1 << 19)  # long beside what the loader itself does for it, short beside the period
             class Mixed(Dataset):
                 def __len__(self): return 400
                 def __getitem__(self, i):
@@ -853,6 +853,11 @@ def collect_rollouts():
     model.eval()
     model(torch.ones(3, 2))
     model.train()
+def evaluate():
+    generate()
+def generate():
+    model.eval()
+    model.train()
 def trainAndEvaluate():
     model.eval()
     model(torch.ones(3, 2))
@@ -860,10 +865,12 @@ def trainAndEvaluate():
 for _ in range(3):
     update()
     collect_rollouts()
+generate()
+evaluate()
 model.eval()
 model.train()
 trainAndEvaluate()
-"""), [('evaluation', 7, '<string>')] * 2)
+"""), [('evaluation', 7, '<string>')] * 3)
 
     def test_one_before_the_first_update_has_the_name_of_evaluation_or_a_loader(self):
         for evaluate in """
