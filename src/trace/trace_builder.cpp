@@ -19,11 +19,11 @@ constexpr Nanos kLatest{Nanos::max() / 16};
 // Of one event, 104 days: a thousand of them can be added.
 constexpr Nanos kLongestEvent{Nanos::max() / 1024};
 
+constexpr std::size_t kLargeBytes = 1 << 12;  // of a table: a page
 // A large table outgrown is released at once; glibc's own limit for that would rise with the
 // tables. What smaller ones release is kept and used again: a part of a run needs what the part
 // before it did. A report of ten hours takes 80,000 page faults, 241 MB and 1.64 s of CPU so; with
 // 4 MB for the first of these 135,000, 219 MB and 1.78 s (medians of eight runs by turns).
-constexpr std::size_t kLargeBytes = 1 << 12;
 constexpr int kReleasedAtOnce = 1 << 24, kKeptForUse = 1 << 26, kAskedAtOnce = 1 << 22;
 
 void setManifest(TraceBuilder& builder, Manifest manifest, const std::vector<Untrusted>& maps) {

@@ -141,8 +141,8 @@ struct StackFacts {
   std::array<double, kOverheadKinds> overheads{};  // of that, by OverheadKind
   double waitsAfter = 0;                           // of that: waiting after a step's last update
   double drawing = 0;  // of that: inside next(), in the samplers that draw a batch's indices
-  double drawingAhead =
-      0;                 // of that: the same before an epoch's first batch, as its iterator is made
+  // Of that: the same before an epoch's first batch, as its iterator is made.
+  double drawingAhead = 0;
   double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent
   // Runs of samples that compile, after warm-up; back to back they are one.
   double compilations = 0;

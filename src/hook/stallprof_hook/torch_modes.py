@@ -39,7 +39,8 @@ _intervals = [0]            # of all modules
 _ahead = [False]            # one that nothing shows to evaluate came before the first update
 _named = {}                 # name of a function -> its words
 _switching = Nested()   # by thread: a module hands the mode on to those it has, which two threads may do at once
-_open = {}              # id(module) -> (weak reference, begin, updates until then, file, line)
+# id(module) -> (weak reference, begin, updates until then, file, line, passes until then, what names say)
+_open = {}
 
 
 def _begin(args, kwargs):

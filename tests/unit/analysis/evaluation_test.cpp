@@ -316,8 +316,8 @@ TEST_CASE(
   const std::string loader = "loader=1 kind=";
   REQUIRE(text.find(loader) != std::string::npos);
   text.insert(text.find(loader), "persistent=1 ");
-  const Advice* kept =
-      adviceIn(analyze(test::traceOf(text)), "periodic.evaluation", "persistent_evaluation");
+  const Analysis a = analyze(test::traceOf(text));
+  const Advice* kept = adviceIn(a, "periodic.evaluation", "persistent_evaluation");
   REQUIRE(kept);
   CHECK(kept->change.from == "False");
 }

@@ -89,14 +89,19 @@ TEST_CASE("threads that make the data need more cores where the training thread 
 }
 
 TEST_CASE("where Keras asks a PyDataset for batches the advice is its own number of workers") {
-  const Analysis a = analyze(
-      test::traceOf("manifest cores_usable=4\n" + kThreads +
-                    "0 stack stack=8 file=\"/u/site-packages/keras/src/trainers/data_adapters/"
-                    "py_dataset_adapter.py\" function=\"PyDatasetAdapter._get_iterator\" line=9\n" +
-                    trainer() + other("60ms", "running", 6)));
-  const Finding* few = test::find(a, "transform.too_few_workers");
-  REQUIRE(few != nullptr);
-  CHECK(few->advice.at(0).id == "sequence_workers");
+  const auto advised = [](const std::string& function) {
+    const Analysis a = analyze(
+        test::traceOf("manifest cores_usable=4\n" + kThreads +
+                      "0 stack stack=8 file=\"/u/site-packages/keras/src/trainers/data_adapters/"
+                      "py_dataset_adapter.py\" line=9 function=\"" +
+                      function + "\"\n" + trainer() + other("60ms", "running", 6)));
+    const Finding* few = test::find(a, "transform.too_few_workers");
+    REQUIRE(few != nullptr);
+    return few->advice.at(0).id;
+  };
+  CHECK(advised("PyDatasetAdapter._get_iterator") == "sequence_workers");
+  CHECK(advised("<module>") == "more_producers");  // Keras is imported
+  CHECK(advised("PyDataset") == "more_producers");
 }
 
 TEST_CASE("threads that make the data in time may take the cores that the step needs") {

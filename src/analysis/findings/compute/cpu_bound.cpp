@@ -17,7 +17,7 @@ constexpr double kIdle = 0.8, kOneThread = 1.2;  // cores
 
 std::string fasterComputeText(const AdviceContext& c) {
   const Maybe<NoVerdict>& withheld = c.analysis.verdict.withheld;
-  if (withheld && withheld->why == NoVerdict::Why::kFewSamples)
+  if (withheld && withheld->why == NoVerdict::Why::kFewSamples && withheld->value > 0)
     return "Record a longer run, or with a larger --budget: these samples do not show whether the "
            "step makes data itself.";
   if (!c.advice.change.to.empty())

@@ -17,21 +17,24 @@ bool isParallel(const LoaderInfo& loader) {
   return has(".Prefetch(") && has(".Parallel") && !has(".Map.") && !has(".Interleave.");
 }
 
-// Frames of Keras that ask a PyDataset of the program for its batches.
+// Functions of Keras that ask a PyDataset of the program for its batches; a module or a class that
+// is being made has other names.
 bool makesSequences(const Trace& trace) {
   return std::any_of(trace.stacks.begin(), trace.stacks.end(), [&](const auto& row) {
-    const std::string_view file = trace.text(row.data.file);
-    return file.find("/data_adapters/py_dataset_adapter.py") != std::string_view::npos;
+    const std::string_view whole = trace.text(row.data.function),
+                           name = whole.substr(whole.rfind('.') + 1);
+    return !name.empty() && (name[0] == '_' || (name[0] >= 'a' && name[0] <= 'z')) &&
+           trace.text(row.data.file).find("/data_adapters/py_dataset_adapter.py") !=
+               std::string_view::npos;
   });
 }
 
 const AdviceDefinition kSequenceWorkers{
     "sequence_workers",
     "Pass more workers to the keras.utils.PyDataset: by default there is one, which makes one "
-    "batch at "
-    "a time. Threads are enough if compiled code that releases the GIL takes the time (PIL, "
-    "OpenCV, "
-    "NumPy), else use_multiprocessing=True, too. `stallprof run --set workers=N` tries a number."};
+    "batch at a time. Threads are enough if compiled code that releases the GIL takes the time "
+    "(PIL, OpenCV, NumPy), else use_multiprocessing=True, too. `stallprof run --set workers=N` "
+    "tries a number."};
 
 const AdviceDefinition kMoreProducers{
     "more_producers", {}, [](const AdviceContext& c) {
