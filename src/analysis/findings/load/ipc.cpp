@@ -127,10 +127,11 @@ Advice tensorsOnce(Prediction gain) {
                   "none: Python objects are pickled one by one, a tensor is sent as one handle");
 }
 
-// The state may be most of what is sent.
-Maybe<Advice> rarerSnapshots(Prediction gain) {
+// The state may be most of the objects that are sent, for which `share` of the window goes.
+Maybe<Advice> rarerSnapshots(const Evidence& e, double share) {
   return adviceOf(kRarerSnapshots, {"code", "snapshot_every_n_steps", "each batch", "each N steps"},
-                  std::move(gain),
+                  assuming("a quarter of the cost of objects remains, at best a tenth",
+                           withoutOverhead(e, share, 0.25, 0.75, 0.1)),
                   "a run that is resumed between two of them makes the batches since again");
 }
 
@@ -171,10 +172,9 @@ Maybe<Finding> ipc(const Evidence& e) {
   if (released > 0)
     addEvidence(f, "unmapping the shared memory of used batches takes {}", {ratioWord(released)});
   const HandOver parts = handOver(e, received);
-  const Prediction ofObjects = withFewerObjects(e, parts);
-  return withAdvice(
-      f, {e.sendsState() ? rarerSnapshots(ofObjects) : std::nullopt,
-          uint8Batches(e, parts, released > 0), tensorsOnce(ofObjects), fewerWorkers(e)});
+  return withAdvice(f, {e.sendsState() ? rarerSnapshots(e, received * parts.objects) : std::nullopt,
+                        uint8Batches(e, parts, released > 0),
+                        tensorsOnce(withFewerObjects(e, parts)), fewerWorkers(e)});
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // periodic.gc: Python's garbage collector stops the training.
+#include <algorithm>
+
 #include "analysis/findings/overhead.h"
 
 namespace stallprof {
@@ -18,8 +20,12 @@ Maybe<Finding> garbageCollection(const Evidence& e) {
                                      "Python's garbage collector stops the training",
                                      "garbage collection takes {} of the training thread's time");
   if (!f) return {};
-  // What receives a batch has it collected: the time is of the fetch, and no row of its own.
-  if (2 * e.periodic < f->shareRatio && e.ownLoad > e.compute) f->phase = Phase::kLoad;
+  // What receives a batch has it collected: the time is of the fetch, and no row of its own. How
+  // much of that is for objects of the setup is not known.
+  if (2 * e.periodic < f->shareRatio && e.ownLoad > e.compute) {
+    f->phase = Phase::kLoad;
+    f->confidence = std::min(f->confidence, Confidence::kMedium);
+  }
   // What is alive since setup is most of what a collection walks.
   return withAdvice(*f,
                     {adviceOf(kGcFreeze, {"code", "gc", "automatic", "frozen"},
