@@ -62,8 +62,6 @@ bool sendingIsMore(const Evidence& e) {
 // nothing of that is left with no workers.
 Prediction withoutAny(const Evidence& e) {
   PipelineSettings minimum = withoutWorkers(e, kMinWorkerCpu, 0);
-  // What its workers send beside batches is made without any, too.
-  if (e.sendsState()) return {};
   // A batch is pinned by the trainer itself, then.
   if (e.loader->pinMemory) minimum.loadScale = 1;
   const PipelineSettings likely = withoutWorkers(e, kWorkerCpu, kStepSaved),

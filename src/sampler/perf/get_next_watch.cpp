@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/perf/get_next_watch.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>

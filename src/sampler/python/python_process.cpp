@@ -286,13 +286,19 @@ bool PythonProcess::readStack(const Due& due, std::span<std::uint8_t> state) {
                                              copied, *memory_, thread.memory, frames_);
     if (outcome == StackReader::Outcome::kWhole || outcome == StackReader::Outcome::kCut)
       return true;
-    if (outcome == StackReader::Outcome::kTooDeep) return false;
-    // Up to 3.11 a generator that C code alone runs has no caller, either; later it has a shim.
-    if (outcome == StackReader::Outcome::kOrphan && tried == kTriesAgain)
-      return interpreters_->layout().minor() < 12;
-    if (tried == kTriesAgain || !memory_->readBytes(thread.python.at, state.data(), state.size()) ||
-        !interpreters_->still(thread.python, state))
+    if (outcome == StackReader::Outcome::kTooDeep) {
+      ++skipped_;
       return false;
+    }
+    // Up to 3.11 a generator that C code alone runs has no caller, either; later it has a shim.
+    if (outcome == StackReader::Outcome::kOrphan && tried == kTriesAgain &&
+        interpreters_->layout().minor() < 12)
+      return true;
+    if (tried == kTriesAgain || !memory_->readBytes(thread.python.at, state.data(), state.size()) ||
+        !interpreters_->still(thread.python, state)) {
+      ++shared_.torn;
+      return false;
+    }
   }
 }
 
@@ -300,10 +306,7 @@ void PythonProcess::readThread(const Due& due, std::span<std::uint8_t> state, Na
                                Nanos period, EventOut& out) {
   const ThreadSample& sample = *due.sample;
   Thread& thread = *due.thread;
-  if (!readStack(due, state)) {
-    ++shared_.torn;
-    return;
-  }
+  if (!readStack(due, state)) return;
   const Gil gil = lock_->stateOf(thread.python, sample, thread.gil);
   const StackId stack = nodes_->of(thread.stack, frames_, *memory_, now, out);
   if (stack.none() && !thread.stack.frames.empty()) {

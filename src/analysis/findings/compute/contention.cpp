@@ -10,14 +10,18 @@ namespace {
 constexpr double kNoWait = 0.05;
 constexpr double kFewBusy = 0.2;  // of the workers' time: below it they do not hold the cores
 
+Finding starvedFinding(const Evidence& e, const std::string& who) {
+  Finding f = loaderFinding(e, e.starved, who + " use cores that the training step needs");
+  addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
+  addEvidence(f, "waits for data only {} of the time", {ratioWord(e.wait)});
+  return f;
+}
+
 // What they take from the step is not known: no gain is predicted.
 Maybe<Finding> byThreads(const Evidence& e) {
   if (e.loader || !e.quietHost() || pythonOfThreads(e) < kFewBusy) return {};
-  Finding f =
-      loaderFinding(e, e.starved, "Threads that make data use cores that the training step needs");
+  Finding f = starvedFinding(e, "Threads that make data");
   f.confidence = std::min(f.confidence, Confidence::kMedium);  // the threads are found by samples
-  addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
-  addEvidence(f, "waits for data only {} of the time", {ratioWord(e.wait)});
   addEvidence(f, "making data keeps {} busy", {numberWord(pythonOfThreads(e), "core")});
   addThreadsEvidence(f, e);
   return withAdvice(f, {adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
@@ -28,9 +32,7 @@ Maybe<Finding> contention(const Evidence& e) {
   if (e.starved <= kNotable || e.steadyWait() > kNoWait) return {};
   if (e.workers() < 1) return byThreads(e);
   if (e.workersBusy < kFewBusy) return {};
-  Finding f = loaderFinding(e, e.starved, "The workers use cores that the training step needs");
-  addEvidence(f, "runnable without a core {} of the time", {ratioWord(e.starved)});
-  addEvidence(f, "waits for data only {} of the time", {ratioWord(e.wait)});
+  Finding f = starvedFinding(e, "The workers");
   const Demand& d = e.gains.demand();
   addEvidence(f, "a step needs {} of CPU time on {}",
               {timeWord(d.batchCpu + d.trainerCpu), numberWord(e.run.cores, "core")});

@@ -127,11 +127,15 @@ Advice tensorsOnce(Prediction gain) {
                   "none: Python objects are pickled one by one, a tensor is sent as one handle");
 }
 
+Prediction quarterLeft(const Evidence& e, double share, const std::string& what) {
+  return assuming("a quarter of the " + what + " remains, at best a tenth",
+                  withoutOverhead(e, share, 0.25, 0.75, 0.1));
+}
+
 // The state may be most of the objects that are sent, for which `share` of the window goes.
 Maybe<Advice> rarerSnapshots(const Evidence& e, double share) {
   return adviceOf(kRarerSnapshots, {"code", "snapshot_every_n_steps", "each batch", "each N steps"},
-                  assuming("a quarter of the cost of objects remains, at best a tenth",
-                           withoutOverhead(e, share, 0.25, 0.75, 0.1)),
+                  quarterLeft(e, share, "cost of objects"),
                   "a run that is resumed between two of them makes the batches since again");
 }
 
@@ -150,8 +154,7 @@ Maybe<Finding> ofOtherProcesses(const Evidence& e) {
   addThreadsEvidence(f, e);
   return withAdvice(
       f, {adviceOf(kShareArrays, {"code", "transfer", "pickled objects", "shared arrays"},
-                   assuming("a quarter of the transfer remains, at best a tenth",
-                            withoutOverhead(e, share, 0.25, 0.75, 0.1)),
+                   quarterLeft(e, share, "transfer"),
                    "memory that is shared has to be reused or released")});
 }
 

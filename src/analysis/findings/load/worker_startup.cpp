@@ -120,7 +120,8 @@ extern const FindingDefinition kWorkerStartup(
   first batches are repeated each time. The next step also copies memory that forked workers share.)",
      .rule = R"(persistent_workers is off, and starting workers takes over 2 % of the window, or the
   pipeline model predicts over 5 % without it: what a worker imports or compiles in its first batch
-  is done again in each epoch. Evaluation counts where the same line makes its loader.)",
+  is done again in each epoch. Evaluation counts where the same line makes its loader. If most of
+  that time is the sampler's, load.ipc names it.)",
      .fixes = R"(- persistent_workers=True.
 - num_workers=0, or fewer, if batches are so cheap that starting workers costs more.
 - Longer epochs: a sampler that repeats the data set. One iterator, not next(iter(loader)).

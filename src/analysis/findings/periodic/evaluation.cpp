@@ -209,7 +209,8 @@ extern const FindingDefinition kEvaluation(
     {.cause = R"(Evaluation takes a large part of the time.)",
      .rule = R"(one of these takes over 5 % of the window:
   - epochs without an optimizer step, or known evaluation functions of a library;
-  - work between eval() and train() of a module, without an update;
+  - work between eval() and train() of a module, without an update; where the first of these came
+    before the first update, in a function named for it or over a loader;
   - the user's own functions that run the model and never update it, in a few steps that are far
     longer than the others;
   - without an interpreter: known metrics, or repeated computation with forward passes beyond those
@@ -217,8 +218,7 @@ extern const FindingDefinition kEvaluation(
      .fixes = R"(- persistent_workers=True for its loader, where its workers are started each time.
 - Evaluate less often, on a subset, or in another job, from the checkpoints.)",
      .wrong = R"(the window contains an unusual number of evaluations. Or work in eval() mode, in
-  predict() or in forward passes makes training data, as in reinforcement learning. With fewer than
-  four updates per interval the confidence is medium at most. It is low with fewer than two, or with
-  predict() in most steps.)"});
+  predict() or in forward passes makes training data, as in reinforcement learning. Confidence is at
+  most medium with under four updates per interval, low with under two or predict() in most steps.)"});
 
 }  // namespace stallprof

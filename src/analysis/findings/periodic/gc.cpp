@@ -20,8 +20,8 @@ Maybe<Finding> garbageCollection(const Evidence& e) {
                                      "Python's garbage collector stops the training",
                                      "garbage collection takes {} of the training thread's time");
   if (!f) return {};
-  // What receives a batch has it collected: the time is of the fetch, and no row of its own. How
-  // much of that is for objects of the setup is not known.
+  // Receiving a batch starts the collector: its time is in the row of the fetch. How much of it is
+  // for objects of the setup is not known.
   if (2 * e.periodic < f->shareRatio && e.ownLoad > e.compute) {
     f->phase = Phase::kLoad;
     f->confidence = std::min(f->confidence, Confidence::kMedium);
