@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/findings/ahead.h"
 #include "base/units.h"
 
 namespace stallprof {
@@ -80,6 +81,7 @@ double lostToWorkers(const Evidence& e) {
 
 Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,
                          double minimum, double maximum, std::string assumes) {
+  if (!e.loader) return scaledAhead(e, cost, likely, minimum, maximum, std::move(assumes));
   PipelineSettings settings[] = {e.gains.base(), e.gains.base(), e.gains.base()};
   settings[0].*cost = likely;
   settings[1].*cost = minimum;

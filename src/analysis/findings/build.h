@@ -26,7 +26,8 @@ inline constexpr double kTied = 0.90;
 // `p` of a change whose effect was not measured; `what` completes "assuming that", with the likely
 // effect and the largest. Its low end only decides how sure the finding is: `judge` takes it off.
 [[nodiscard]] Prediction assuming(std::string what, Prediction p);
-// Of a change that is assumed to scale one cost of the model. At best the cores that cheaper
+// Of a change that is assumed to scale one cost of the model, or of data without a known loader
+// (analysis/findings/ahead.h). At best the cores that cheaper
 // batches leave end the waiting of the trainer's pool for its own threads, too.
 [[nodiscard]] Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost,
                                        double likely, double minimum, double maximum,

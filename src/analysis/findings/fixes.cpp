@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/findings/ahead.h"
 #include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 #include "base/units.h"
@@ -332,8 +333,8 @@ std::string_view processesFor(const AdviceContext& c) {
   return named ? kProcesses.of(framework) : "a ProcessPoolExecutor";
 }
 
-Advice loadAhead(const Evidence& e) {
-  return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, {},
+Advice loadAhead(const Evidence& e, double share) {
+  return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, madeBeside(e, share),
                   e.trace.stacks.empty() ? "" : "a Python thread shares the GIL with the loop");
 }
 

@@ -38,10 +38,10 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheI
 [[nodiscard]] Advice cheaperBatches(const Evidence& e);
 // What makes batches in other processes, by the run's framework: "PyTorch's DataLoader".
 [[nodiscard]] std::string_view processesFor(const AdviceContext& c);
-// Where the training thread makes its batches itself.
-[[nodiscard]] Advice loadAhead(const Evidence& e);
-// Of what fetches from a network now: "these threads".
-[[nodiscard]] Advice moreRequests(std::string now);
+// Where the training thread makes its batches itself, in `share` of the window.
+[[nodiscard]] Advice loadAhead(const Evidence& e, double share);
+// Of what fetches from a network now, in `share` of the window: "these threads".
+[[nodiscard]] Advice moreRequests(const Evidence& e, std::string now, double share);
 [[nodiscard]] Maybe<Advice> moreCores(const Evidence& e);  // none: they would gain nothing
 // Samples as bytes instead of floating-point numbers.
 [[nodiscard]] Advice copyFewerBytes(Prediction predicted);

@@ -50,6 +50,11 @@ std::string other(const std::string& run, const std::string& wait, int stack) {
          "end\n";
 }
 
+// 20 s in which the job uses `job` of CPU time, and nobody else any.
+std::string cpuOfJob(const std::string& job) {
+  return "0 host busy=0 job_cpu=0\n20s host busy=" + job + " job_cpu=" + job + "\n";
+}
+
 }  // namespace
 
 TEST_CASE("a thread that works while the trainer waits at its queue makes the data") {
@@ -86,6 +91,10 @@ TEST_CASE("threads that make the data need more cores where the training thread 
   const Finding* saturated = test::find(full, "transform.cpu_saturated");
   REQUIRE(saturated != nullptr);
   CHECK(near3(saturated->shareRatio, 0.8));  // waiting for the batch, and for a core
+  // Half of the work, at best a tenth; both waits end at best.
+  REQUIRE(saturated->advice.at(0).id == "offline_preprocess");
+  CHECK(near3(1 / *saturated->advice[0].predicted.speedup, 0.5));
+  CHECK(near3(1 / *saturated->advice[0].predicted.high, 0.2));
 }
 
 TEST_CASE("where Keras asks a PyDataset for batches the advice is its own number of workers") {
@@ -131,13 +140,53 @@ TEST_CASE(
   const std::string link =
       "0 network interface=\"eth0\"\n10s network interface=\"eth0\" rx=20000000 tx=400\n"
       "20s network interface=\"eth0\" rx=40000000 tx=800\n";
-  const Analysis a = analyze(test::traceOf("manifest cores_usable=4\n" + kThreads + link +
-                                           trainer() + other("0", "socket", 6)));
+  const Analysis a = analyze(test::traceOf("manifest cores_usable=4\n" + cpuOfJob("8s") + kThreads +
+                                           link + trainer() + other("0", "socket", 6)));
   const Finding* found = test::find(a, "extract.remote_latency");
   REQUIRE(found != nullptr);
   REQUIRE(!found->advice.empty());
   CHECK(found->advice[0].id == "more_requests");
-  CHECK_FALSE(found->advice[0].predicted.speedup.has_value());
+  // Four times as many answers in the same time, but for the step's own 40 %.
+  REQUIRE(found->advice[0].predicted.speedup.has_value());
+  CHECK(near3(1 / *found->advice[0].predicted.speedup, 0.4));
+}
+
+TEST_CASE("more threads gain what the step's own time and the same work on all cores let them") {
+  const auto gain = [](const std::string& job) {
+    const Analysis a = analyze(test::traceOf("manifest cores_usable=4\n" + cpuOfJob(job) +
+                                             kThreads + trainer() + other("60ms", "running", 6)));
+    const Finding* few = test::find(a, "transform.too_few_workers");
+    REQUIRE(few != nullptr);
+    return few->advice.at(0).predicted;
+  };
+  // 60 % of waiting: half as long for a batch, and at best no wait at all.
+  const Prediction idle = gain("20s");
+  REQUIRE(idle.speedup.has_value());
+  CHECK(idle.basis == Basis::kAssumed);
+  CHECK(near3(1 / *idle.speedup, 0.5));
+  CHECK(near3(1 / *idle.high, 0.4));
+  CHECK(idle.assumes.starts_with("twice as many threads make twice as many batches"));
+  const Prediction busy = gain("56s");  // of 80
+  CHECK(near3(1 / *busy.speedup, 0.7));
+  CHECK(near3(1 / *busy.high, 0.7));
+}
+
+TEST_CASE("what threads on busy cores take from a step that hardly waits is not known") {
+  const auto predicted = [](const std::string& job) {
+    const Analysis a = analyze(test::traceOf(
+        "manifest cores_usable=4\n" + cpuOfJob(job) + kThreads +
+        "repeat 200 every 100ms\n0ms slice thread=1 duration=10ms samples=1 wait=futex\n"
+        "5ms stack_slice thread=1 samples=1 stack=3\n"
+        "10ms slice thread=1 duration=90ms run=90ms samples=9 wait=running\n"
+        "15ms stack_slice thread=1 duration=80ms samples=9 stack=4\n"
+        "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n" +
+        other("60ms", "running", 6)));
+    const Finding* few = test::find(a, "transform.too_few_workers");
+    REQUIRE(few != nullptr);
+    return few->advice.at(0).predicted.speedup.has_value();
+  };
+  CHECK(predicted("40s"));
+  CHECK_FALSE(predicted("64s"));
 }
 
 TEST_CASE("a native pool's thread that spins after the model's work makes no data") {

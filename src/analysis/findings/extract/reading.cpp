@@ -230,7 +230,7 @@ Maybe<Finding> manySmallReads(const Evidence& e, ReadPattern pattern, const char
   addStorageEvidence(f, e);
   addOwnEvidence(f, e);
   offerConcurrency(f, e);
-  if (e.trainer.native.seen) offer(f, loadAhead(e));
+  if (e.trainer.native.seen) offer(f, loadAhead(e, e.extract));
   const bool opens = pattern == ReadPattern::kSmallFiles;
   offer(f, sequentialShards(e, opens ? readingOfCpu(e) : 0));
   return e.extract > kNotable ? withAdvice(std::move(f), {cacheInRam(e)}) : f;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/facts/usage.h"
+#include "analysis/findings/ahead.h"
 #include "analysis/findings/extract/reading.h"
 #include "analysis/findings/transform/batches.h"
 #include "event/file_systems.h"
@@ -82,7 +83,8 @@ Maybe<Finding> remoteLatency(const Evidence& e) {
   // Answers of this same host count nowhere: its loopback is no link.
   if (rate->best > 0)
     addEvidence(f, "receives {}, best second {}", {rateWord(rate->mean), rateWord(rate->best)});
-  if (byThreads) return withAdvice(f, {moreRequests("these threads"), localCopy(e)});
+  if (byThreads)
+    return withAdvice(f, {moreRequests(e, "these threads", f.shareRatio), localCopy(e)});
   Maybe<Advice> more = moreWorkers(e);
   // A slower link, or the far side, may be at its limit all the time: then nothing is gained.
   const bool steady = rate->mean > kSlowestLink && rate->mean > kFarBelowBest * rate->best;
@@ -98,8 +100,9 @@ extern const AdviceDefinition kMoreRequests{
     "Have more requests under way at once: more of the threads or tasks that fetch (they wait, so "
     "that they need no cores), and batches asked for further ahead."};
 
-Advice moreRequests(std::string now) {
-  return adviceOf(kMoreRequests, {"code", "requests", std::move(now), "more"}, {},
+Advice moreRequests(const Evidence& e, std::string now, double share) {
+  return adviceOf(kMoreRequests, {"code", "requests", std::move(now), "more"},
+                  moreAtOnce(e, share, 4, "requests bring"),
                   "a server that limits the rate answers no faster");
 }
 

@@ -41,7 +41,7 @@ Maybe<Finding> storageBandwidth(const Evidence& e) {
   if (e.run.diskBusyRatio)
     addEvidence(f, "the device was busy {} of the time", {ratioWord(*e.run.diskBusyRatio)});
   if (e.run.diskBusyRatio.value_or(0) < kDeviceFull) offerConcurrency(f, e);
-  if (e.trainer.native.seen) offer(f, loadAhead(e));
+  if (e.trainer.native.seen) offer(f, loadAhead(e, e.extract));
   return withAdvice(f, {cacheInRam(e), fewerBytes(e), fasterStorage(e)});
 }
 

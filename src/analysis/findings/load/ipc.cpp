@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/findings/fixes.h"
+#include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/samplers.h"
 #include "analysis/findings/transform/batches.h"

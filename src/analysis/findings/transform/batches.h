@@ -27,7 +27,7 @@ void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are i
 // only one of them runs it at a time: no other process does, and the lock is not released, or
 // several wait for it.
 [[nodiscard]] bool pythonFallsBehind(const Evidence& e);
-// A finding about those: what one batch takes of them is not known, so no gain is predicted.
+// A finding about those. What one batch takes of them is not known (analysis/findings/ahead.h).
 [[nodiscard]] Finding threadsFinding(const Evidence& e, std::string title);
 // Of such threads, how many are of other processes, which the program starts itself.
 [[nodiscard]] std::int64_t threadsOfOthers(const Evidence& e);

@@ -42,8 +42,7 @@ Maybe<Finding> threadsSaturated(const Evidence& e) {
   Finding f = threadsFinding(e, kSaturatedTitle);
   f.shareRatio = std::min(1.0, e.transform + e.starved);
   addStarvedEvidence(f, e);
-  return withAdvice(f, {adviceOf(kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"}, {},
-                                 "a second copy of the data, often larger")});
+  return withAdvice(f, {cheaperBatches(e)});
 }
 
 Maybe<Finding> cpuSaturated(const Evidence& e) {

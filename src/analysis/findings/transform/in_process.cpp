@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // transform.in_process: the training process makes its batches itself.
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "analysis/findings/ahead.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/findings/samplers.h"
@@ -49,6 +52,47 @@ const AdviceDefinition kSeveralEnvironments{
              "serves all of them. Or compile the simulation.";
     }};
 
+const AdviceDefinition kFirstWorkers{
+    "first_workers",
+    "Give the DataLoader workers (num_workers=N, persistent_workers=True): without them each "
+    "batch is made in the training process, between steps. `stallprof run` predicts how many."};
+
+// True for half and more of the data that the training thread makes.
+template <class Is>
+bool mostly(const Evidence& e, Phase phase, Is&& is) {
+  double all = 0, those = 0;
+  for (const FunctionSamples& f : e.trainer.stacks.functions) {
+    if (f.side != Side::kTrainer || f.phase != phase) continue;
+    all += f.samples;
+    if (is(f)) those += f.samples;
+  }
+  return those > 0 && 2 * those >= all;
+}
+
+// Without the hook (attached, python -I) only stacks show that a loader of PyTorch's makes them.
+bool belowTorchLoader(const Evidence& e, Phase phase) {
+  return mostly(e, phase, [&](const FunctionSamples& f) {
+    for (StackId stack = f.hot; !stack.none(); stack = e.trace.stack(stack).caller)
+      if (e.trace.text(e.trace.stack(stack).file).ends_with("torch/utils/data/_utils/fetch.py"))
+        return true;
+    return false;
+  });
+}
+
+// Functions of the program that step an environment: what they call in libraries, too.
+bool inEnvironment(const Evidence& e, Phase phase) {
+  const auto function = [&](const FunctionSamples& f) {
+    const StackSeen& frame = e.trace.stack(f.user);
+    return std::pair(frame.file, frame.function);
+  };
+  std::set<std::pair<StringId, StringId>> steps;
+  for (const FunctionSamples& f : e.trainer.stacks.functions)
+    if (f.rule == kEnvironment && !f.user.none()) steps.insert(function(f));
+  return mostly(e, phase, [&](const FunctionSamples& f) {
+    return f.rule == kEnvironment || (!f.user.none() && steps.count(function(f)) > 0);
+  });
+}
+
 Maybe<HotFunction> makingLine(const Evidence& e, Phase phase) {
   return hottest(e, {Side::kTrainer, phase, {}, HotQuery::Of::kAll});
 }
@@ -94,17 +138,26 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);
   pointAtMaking(f, line);
-  if (awaits) return withAdvice(f, {moreRequests("these tasks"), loadAhead(e)});
-  if (line && line->rule == kEnvironment)
+  if (awaits) return withAdvice(f, {moreRequests(e, "these tasks", made), loadAhead(e, made)});
+  if (inEnvironment(e, phase))
     return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
                                    {}, "the model is trained on other episodes")});
-  if (phase != Phase::kTransform || threadGains(e)) return withAdvice(f, {loadAhead(e)});
-  const StackFacts& s = e.trainer.stacks;
-  addEvidence(f, "making data holds the GIL {} of its time, the step {}",
-              {ratioWord(s.lockOfData.ratio()), ratioWord(s.lockOfCompute.ratio())});
-  return withAdvice(
-      f, {adviceOf(kLoadInProcesses, {"code", "loading", "in the loop", "in processes"}, {},
-                   "batches are copied between processes")});
+  if (belowTorchLoader(e, phase))
+    return withAdvice(
+        f, {adviceOf(kFirstWorkers, {"code", "num_workers", "0", "more"}, madeBeside(e, made),
+                     "a process for each, and its memory; the same code may take more CPU there")});
+  Advice ahead = loadAhead(e, made);
+  // Full cores leave it little: cheaper batches are then the other way.
+  Maybe<Advice> cheaper;
+  if (ahead.predicted.speedup.value_or(kWorthIt) < kWorthIt) cheaper = cheaperBatches(e);
+  if (phase == Phase::kTransform && !threadGains(e)) {
+    const StackFacts& s = e.trainer.stacks;
+    addEvidence(f, "making data holds the GIL {} of its time, the step {}",
+                {ratioWord(s.lockOfData.ratio()), ratioWord(s.lockOfCompute.ratio())});
+    ahead = adviceOf(kLoadInProcesses, {"code", "loading", "in the loop", "in processes"},
+                     ahead.predicted, "batches are copied between processes");
+  }
+  return withAdvice(f, {ahead, cheaper});
 }
 
 // The loader's batches are not what the model gets: the loop goes on with them.
@@ -137,7 +190,8 @@ Maybe<Finding> inTensorFlow(const Evidence& e) {
     point(f, *line);
     addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
   }
-  return withAdvice(f, {adviceOf(kOutOfPython, {"code", "loading", "python", "processes"}, {},
+  return withAdvice(f, {adviceOf(kOutOfPython, {"code", "loading", "python", "processes"},
+                                 moreAtOnce(e, f.shareRatio, 2, "threads or processes make"),
                                  "batches are copied between processes")});
 }
 
@@ -161,7 +215,8 @@ Maybe<Finding> inProcess(const Evidence& e) {
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
     offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kMoreRequests,
-           kLoadInProcesses, kIntoLoader, kOutOfPython, kSeveralEnvironments, kCheaperSampler),
+           kLoadInProcesses, kFirstWorkers, kIntoLoader, kOutOfPython, kSeveralEnvironments,
+           kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The training process makes the data itself, because the loader has no workers or the loop

@@ -2,6 +2,7 @@
 // transform.too_few_workers: those who make batches are busy, and cores are idle.
 #include <string>
 
+#include "analysis/findings/ahead.h"
 #include "analysis/findings/transform/batches.h"
 
 namespace stallprof {
@@ -66,9 +67,11 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
   Finding f =
       threadsFinding(e, "Too few " + who + " make batches: the step waits while cores are idle");
   if (makesSequences(e.trace))
-    return withAdvice(f, {adviceOf(kSequenceWorkers, {"code", "workers", "one", "more"}, {},
+    return withAdvice(f, {adviceOf(kSequenceWorkers, {"code", "workers", "one", "more"},
+                                   moreAtOnce(e, f.shareRatio, 2, "workers make"),
                                    "__getitem__ is called by several threads at once")});
-  return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these " + who, "more"}, {},
+  return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these " + who, "more"},
+                                 moreAtOnce(e, f.shareRatio, 2, who + " make"),
                                  processes ? "memory, and a core, for each of them"
                                            : "Python threads share the GIL with the loop")});
 }

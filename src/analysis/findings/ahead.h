@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "analysis/findings/evidence.h"
+
+// What changes gain to data that no known loader makes: no fetch is timed, so there is nothing to
+// replay, only shares of the window and the CPU in use. All are assumptions (`assuming`): the text
+// says which. Null where the job's CPU was not measured, as the same work has to fit the same
+// cores; and where others make the data, on cores that the step needs too, and it waits for little
+// of it.
+namespace stallprof {
+
+// The training thread makes its data itself, in `share` of the window. Likely: one thread
+// or process beside the step makes them; largest: as many as idle cores let.
+[[nodiscard]] Prediction madeBeside(const Evidence& e, double share);
+
+// Others make the data, and the step waits for those in `share` of the window: they set the pace.
+// Likely `times` as many make as many times the batches; largest: as many as idle cores let. `who`
+// completes "twice as many ... twice as many batches": "threads make".
+[[nodiscard]] Prediction moreAtOnce(const Evidence& e, double share, int times,
+                                    const std::string& who);
+
+// What of a batch is reading (`ioScale`) or its CPU time (`cpuScale`) is scaled; null for other
+// costs, and where the step waits for none of it. `assumes`: why.
+[[nodiscard]] Prediction scaledAhead(const Evidence& e, double PipelineSettings::*cost,
+                                     double likely, double minimum, double maximum,
+                                     std::string assumes);
+
+}  // namespace stallprof
