@@ -67,12 +67,14 @@ class Copier {
   void lives() {
     for (const ProcessLife& p : trace_.processes) {
       add(p.seen, ProcessSeen{p.id, p.parent, p.pid, 0, p.comm, p.command, p.exe});
+      if (p.gone != Nanos::max()) add(p.gone, ProcessGone{p.id});
       table(p.usage);
     }
     for (const auto& stack : trace_.stacks)
       if (!stack.data.stack.none()) add(stack.at, stack.data);
     for (const ThreadLife& t : trace_.threads) {
       add(t.seen, ThreadSeen{t.id, t.process, t.tid, t.name});
+      if (t.gone != Nanos::max()) add(t.gone, ThreadGone{t.id});
       table(t.slices);
       table(t.stacks);
       table(t.natives);

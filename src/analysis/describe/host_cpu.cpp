@@ -24,13 +24,21 @@ double readUntil(const Table<ProcessUsage>& rows, Nanos at) {
   return 0;
 }
 
+// The same of a process, and what `used` takes it to have used from then until its end.
+double countedUntil(const ProcessLife& process, Nanos at) {
+  const double read = readUntil(process.usage, at);
+  if (process.gone > at) return read;
+  const Interval life = {process.seen - Nanos{1}, process.gone};
+  return std::max(read, used(process, &ProcessUsage::cpu, life).value_or(0));
+}
+
 // CPU of processes that came and went between two samples: the host row's sum has it, by their
 // parents' counters, and no process's own row. A row's sum is of the samples before it. A run's
 // start may have none of it, and its epochs all.
 double unseenCpu(const Trace& trace, const Interval& within) {
   const auto unseenAt = [&](const Timed<HostUsage>& row, Nanos at) {
     auto unseen = static_cast<double>(row.data.jobCpu.count());
-    for (const ProcessLife& process : trace.processes) unseen -= readUntil(process.usage, at);
+    for (const ProcessLife& process : trace.processes) unseen -= countedUntil(process, at);
     return unseen;
   };
   const Timed<HostUsage>*first = nullptr, *last = nullptr, *final = nullptr;
@@ -64,6 +72,20 @@ double makingCpu(const TrainerFacts& trainer, const Interval& within) {
     const Nanos inside = overlap({w.begin, w.end}, within);
     if (inside > Nanos{} && w.worker >= 0)
       sum += static_cast<double>(w.cpu.count()) * (seconds(inside) / seconds(w.end - w.begin));
+  }
+  return sum;
+}
+
+// Of workers until they ask for their first task: the model has it as time of an epoch's start.
+double startingCpu(const Trace& trace, const TrainerFacts& trainer, const Interval& within) {
+  double sum = 0;
+  for (const auto& row : trace.workers) {
+    const ProcessLife& process = trace.process(trace.thread(row.data.thread).process);
+    const bool ours = std::any_of(trainer.workers.begin(), trainer.workers.end(),
+                                  [&](const WorkerFacts& w) { return w.process == process.id; });
+    const Interval start = {within.begin, std::min(within.end, row.at)};
+    if (ours && start.begin < start.end)
+      sum += used(process, &ProcessUsage::cpu, start).value_or(0);
   }
   return sum;
 }
@@ -218,8 +240,8 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
   const Maybe<double> job = jobCpu(trace, within);
   if (job && !trainer.steps.empty()) {
     const double children = childrensCpu(trace, trainer, within);
-    const double ours =
-        static_cast<double>(trainer.processCpu.count()) + makingCpu(trainer, within);
+    const double ours = static_cast<double>(trainer.processCpu.count()) +
+                        makingCpu(trainer, within) + startingCpu(trace, trainer, within);
     run.childCpu = children * 1e-9;
     run.besideCpuRatio = per(std::max(0.0, *job - ours - children), cpus);
   }

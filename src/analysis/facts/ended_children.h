@@ -20,7 +20,12 @@ class EndedChildren {
   [[nodiscard]] Table<ProcessUsage> ownOf(const ProcessLife& process) const;
 
  private:
-  std::unordered_map<ProcessId, std::vector<Timed<ProcessUsage>>> last_;  // of each, when it ended
+  // Its last row, and what it is taken to have moved until its end.
+  struct Ended {
+    Nanos at;
+    ProcessUsage last, ended;
+  };
+  std::unordered_map<ProcessId, std::vector<Ended>> last_;  // by parent
 };
 
 }  // namespace stallprof

@@ -77,8 +77,10 @@ template <class Field>
   const auto known = knownIn(rows, field);
   if (!known || !born)
     return growth(rows, field, Interval{within.begin, std::max(within.begin, end)});
-  return atSamePace(std::max(0.0, *valueAt(rows, field, end)),
-                    std::min(end, known->second) - process.seen, end - process.seen);
+  const double read = std::max(0.0, *valueAt(rows, field, end));
+  if (end < known->first)
+    return read * (seconds(end - process.seen) / seconds(known->first - process.seen));
+  return atSamePace(read, std::min(end, known->second) - process.seen, end - process.seen);
 }
 template <class Field>
 [[nodiscard]] Maybe<double> used(const ProcessLife& process, Field field, const Interval& within) {

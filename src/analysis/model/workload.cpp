@@ -11,6 +11,15 @@ namespace {
 
 double positive(Nanos t) { return std::max(0.0, seconds(t)); }
 
+// `seconds` of CPU of others that a batch needs: as far as it is blocked they work meanwhile, on as
+// many cores as it takes.
+void addBeside(double seconds, BatchDemand& d) {
+  const double meanwhile = std::min(d.blocked, seconds), all = d.coreSeconds() + seconds;
+  d.blocked -= meanwhile;
+  d.cpu += meanwhile;
+  d.pool = d.cpu > 0 ? std::max(1.0, all / d.cpu) : 1;
+}
+
 BatchDemand demandOf(const BatchWork& work) {
   BatchDemand d;
   d.io = positive(work.extract);
@@ -18,19 +27,11 @@ BatchDemand demandOf(const BatchWork& work) {
   d.put = positive(work.taking) + positive(work.put);
   const double all = std::max(positive(work.cpu), positive(work.threadCpu));
   d.cpu = work.threadCpu > Nanos{} ? std::min(positive(work.threadCpu), all) : all;
-  d.pool = d.cpu > 0 ? std::max(1.0, all / d.cpu) : 1;
+  // A pool of the worker's own may work while its thread waits for it.
+  if (all > d.cpu) addBeside(all - d.cpu, d);
   const double served = positive(work.end - work.begin - work.queued - work.extract);
   if (served > 0) d.excess = std::min(1.0, positive(work.excess) / served);
   return d;
-}
-
-// A program that a batch waits for works meanwhile, on as many cores as it takes.
-void addChildren(double seconds, BatchDemand& d) {
-  const double meanwhile = std::min(d.blocked, seconds), all = d.coreSeconds() + seconds;
-  if (meanwhile <= 0) return;
-  d.blocked -= meanwhile;
-  d.cpu += meanwhile;
-  d.pool = all / d.cpu;
 }
 
 // An epoch's indices go to its workers in turn, from the first on.
@@ -250,7 +251,8 @@ Workload workloadOf(const TrainerFacts& t, Workers workers, double childCpu) {
     w.batches.push_back(demandOf(work));
     w.batches.back().first = started && madeFirst(work);
     fetchCpu += w.batches.back().coreSeconds();
-    addChildren(childCpu / static_cast<double>(batches), w.batches.back());
+    if (w.batches.back().blocked > 0)  // else it waits for no program
+      addBeside(childCpu / static_cast<double>(batches), w.batches.back());
     if (work.bytes >= 0) {
       bytes += static_cast<double>(work.bytes);
       sized += 1;

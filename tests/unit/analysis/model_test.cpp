@@ -115,6 +115,31 @@ TEST_CASE("what a program works for a batch that waits for it takes cores") {
   CHECK(with.blocked < 1e-9);
 }
 
+TEST_CASE("what a worker's own pool works while its thread waits for it is no wait beside that") {
+  const auto demand = [](double thread, double process) {
+    TrainerFacts t;
+    t.windowEnd = fromSeconds(10);
+    BatchWork work;
+    work.end = fromSeconds(0.4);
+    work.threadCpu = fromSeconds(thread);
+    work.cpu = fromSeconds(process);
+    work.blocked = fromSeconds(0.4 - thread);
+    t.works.push_back(work);
+    t.steps.emplace_back();
+    return workloadOf(t, Workers::kPersistent).batches.at(0);
+  };
+  for (const double thread : {0.04, 0.3, 0.4}) {
+    const BatchDemand one = demand(thread, 0.4);
+    CHECK(nearly(one.alone(), 0.4, 1e-9));
+    CHECK(nearly(one.cpu, 0.4, 1e-9));
+    CHECK(nearly(one.pool, 1, 1e-9));
+  }
+  const BatchDemand four = demand(0.04, 1.6);
+  CHECK(nearly(four.cpu, 0.4, 1e-9));
+  CHECK(nearly(four.coreSeconds(), 1.6, 1e-9));
+  CHECK(nearly(demand(0.1, 0.2).blocked, 0.2, 1e-9));  // 0.1 s of it the pool works
+}
+
 TEST_CASE("no step is shorter than a loader needs that is zipped with this one") {
   Workload w = steady(0.040, 0, 0.010, 0);
   w.zipped = 0.015;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "analysis/facts/usage.h"
 #include "tests/unit/analysis/near.h"
 #include "tests/unit/analysis/text_trace.h"
 
@@ -60,6 +61,42 @@ TEST_CASE("what workers read that have ended counts once, though their parent th
   const RunFacts run = runOf(traceOf(text + "15100ms process_gone process=2\n"), true);
   REQUIRE(run.readBytesPerSecond);
   CHECK(std::abs(*run.readBytesPerSecond - 500'000) < 60'000);
+}
+
+TEST_CASE("what an ended worker moved and worked after its last sample counts once") {
+  // Workers of 1900 ms, one after the other, at 1 MB/s and on one of two cores; the sample of each
+  // is of 1000 ms, the rest only in what its parent waited for.
+  std::string text = kTrainer + "manifest cores_usable=2\n0 host busy=0 job_cpu=0\n";
+  TrainerFacts facts = trainerWith(false);
+  for (int i = 0; i < 10; ++i) {
+    const std::string id = std::to_string(2 + i);
+    const int begin = 2000 * i + 10;
+    const auto at = [&](int ms) { return std::to_string(begin + ms) + "ms "; };
+    text += at(0) + "process process=" + id + " parent=1 pid=20" + id + "\n";
+    text += at(1000) + "usage process=" + id + " cpu=1s read_bytes=1000000\n";
+    text += at(1900) + "process_gone process=" + id + "\n";
+    const std::string ended = std::to_string((i + 1) * 1900);
+    text += at(1950) + "usage process=1 cpu=0 read_bytes=" + ended + "000\n";
+    text += at(1980) + "host busy=" + ended + "ms job_cpu=" + ended + "ms\n";
+    facts.workers.emplace_back();
+    facts.workers.back().process = ProcessId{static_cast<std::uint32_t>(2 + i)};
+  }
+  const Trace trace = traceOf(text + "0 usage process=1 cpu=0 read_bytes=0\n");
+  const RunFacts run = measureRun(trace, facts, findRoles(trace));
+  REQUIRE(run.jobCpuRatio);
+  CHECK(std::abs(*run.jobCpuRatio - 0.95 / 2) < 0.01);
+  REQUIRE(run.readBytesPerSecond);
+  CHECK(std::abs(*run.readBytesPerSecond - 950'000) < 60'000);
+}
+
+TEST_CASE("a process's counter before its first sample is as even as between two") {
+  const Trace trace = traceOf(kTrainer + "1s process process=2 parent=1 pid=102\n" +
+                              "3s usage process=2 cpu=2s\n4s usage process=2 cpu=2s\n");
+  const auto until = [&](Nanos end) {
+    return used(trace.process(ProcessId{2}), &ProcessUsage::cpu, {Nanos{}, end});
+  };
+  CHECK(equals(until(2s), 1e9));
+  CHECK(equals(until(4s), 2e9));
 }
 
 TEST_CASE("what a child read that nobody waits for takes nothing from its parent's reads") {
@@ -257,6 +294,22 @@ TEST_CASE("CPU beside the pipeline is what neither the trainer nor the making of
   CHECK(equals(run.besideCpuRatio, (10.0 - 5 - 3) / 20));
   facts.steps.clear();
   CHECK(!measureRun(trace, facts, findRoles(trace)).besideCpuRatio);
+}
+
+TEST_CASE("what a worker does until it asks for its first task is its start") {
+  // On a core for 8 s of the 20.
+  const auto beside = [](const std::string& asks) {
+    const Trace trace = traceOf(kTrainer + kWorker + asks +
+                                " worker thread=2 key=7 worker=0 workers=1\n"
+                                "manifest cores_usable=2\n" +
+                                cpuOf(1, "10s") + cpuOf(2, "8s"));
+    TrainerFacts facts = trainerWith(true);
+    facts.processCpu = 5s;
+    facts.steps.emplace_back();
+    return measureRun(trace, facts, findRoles(trace)).besideCpuRatio;
+  };
+  CHECK(equals(beside("5s"), 4.0 / 20));   // before the window
+  CHECK(equals(beside("15s"), 2.0 / 20));  // half of it
 }
 
 TEST_CASE("programs that a worker starts are of its batches, not beside the pipeline") {
