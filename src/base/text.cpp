@@ -142,6 +142,10 @@ std::string quoteShell(std::string_view bytes) {
   return "$'" + escapeQuoted(bytes) + "'";
 }
 
+std::string asOperand(const std::string& path) {
+  return path.starts_with('-') ? "./" + path : path;
+}
+
 std::string joinShell(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {

@@ -58,6 +58,8 @@ template <class Parts>
 // One shell word: quoted only when it must be. Control bytes are escaped as $'\xNN'. bash, zsh and
 // ksh read the very bytes back.
 [[nodiscard]] std::string quoteShell(std::string_view bytes);
+// A path that no command takes for an option: "-x" becomes "./-x".
+[[nodiscard]] std::string asOperand(const std::string& path);
 // A whole command line: each word quoted, one space between.
 [[nodiscard]] std::string joinShell(const std::vector<std::string>& words);
 

@@ -116,7 +116,8 @@ std::string tenthPercentText(double ratio) {
 }
 
 std::string changeText(double change, const std::string& unit) {
-  const double shown = std::clamp(change * 100, -9e15, 9e15);
+  double shown = std::clamp(change * 100, -9e15, 9e15);
+  if (std::abs(shown) < 0.05) shown = 0;  // without a sign of its own: "-0.0"
   // None behind the point for what is so large that it means "far off".
   const int decimals = std::abs(shown) < 99.95 ? 1 : 0;
   char text[32];

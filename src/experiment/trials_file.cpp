@@ -28,6 +28,14 @@ Maybe<double> numberOf(const Json& object, const char* name) {
   return at != object.end() && at->is_number() ? Maybe<double>(at->get<double>()) : std::nullopt;
 }
 
+// A time or a factor: the file may be damaged.
+bool plausible(double value) { return value > 0 && value < 1e6; }
+
+Maybe<double> factorOf(const Json& object, const char* name) {
+  const Maybe<double> value = numberOf(object, name);
+  return value && plausible(*value) ? value : std::nullopt;
+}
+
 std::string textOf(const Json& object, const char* name) {
   const auto at = object.find(name);
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
@@ -43,8 +51,10 @@ std::vector<T> listOf(const Json& object, const char* name, Is is) {
   return out;
 }
 
-std::vector<double> numbersOf(const Json& object, const char* name) {
-  return listOf<double>(object, name, [](const Json& item) { return item.is_number(); });
+std::vector<double> timesOf(const Json& object, const char* name) {
+  return listOf<double>(object, name, [](const Json& item) {
+    return item.is_number() && plausible(item.get<double>());
+  });
 }
 std::vector<std::string> textsOf(const Json& object, const char* name) {
   return listOf<std::string>(object, name, [](const Json& item) { return item.is_string(); });
@@ -98,16 +108,16 @@ Trial trialFrom(const Json& object) {
   t.advice = textOf(object, "advice");
   t.options = textsOf(object, "options");
   if (const auto at = object.find("predicted"); at != object.end() && at->is_object()) {
-    t.predicted.speedup = numberOf(*at, "speedup");
-    t.predicted.low = numberOf(*at, "low");
-    t.predicted.high = numberOf(*at, "high");
+    t.predicted.speedup = factorOf(*at, "speedup");
+    t.predicted.low = factorOf(*at, "low");
+    t.predicted.high = factorOf(*at, "high");
     if (textOf(*at, "basis") == nameOf(Basis::kAssumed)) t.predicted.basis = Basis::kAssumed;
   }
-  t.base = numbersOf(object, "base_step_s");
-  t.fix = numbersOf(object, "fix_step_s");
-  t.speedup = numberOf(object, "speedup");
-  t.low = numberOf(object, "low");
-  t.high = numberOf(object, "high");
+  t.base = timesOf(object, "base_step_s");
+  t.fix = timesOf(object, "fix_step_s");
+  t.speedup = factorOf(object, "speedup");
+  t.low = factorOf(object, "low");
+  t.high = factorOf(object, "high");
   const std::string verdict = textOf(object, "verdict");
   for (const TrialVerdict known :
        {TrialVerdict::kGain, TrialVerdict::kNoGain, TrialVerdict::kSlower, TrialVerdict::kFailed})

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "base/stats.h"
 #include "base/units.h"
@@ -57,6 +58,8 @@ void judgeExact(CheckResult& r, std::span<const double> base, std::span<const do
                       valueText(expected, unit));
 }
 
+constexpr const char* kTooSmall = "differs by less than min_abs";
+
 // Too few runs for statistics: advice, unless the policy names a change too large for noise.
 void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double size) {
   if (!r.check.singleRun) {
@@ -73,6 +76,7 @@ void judgeFew(CheckResult& r, const Policy& policy, std::size_t runs, double siz
                                          : CheckVerdict::kSame;
   r.why =
       fmt::format("limit {} for so few runs", changeText(r.scale.shownOf(limit), r.scale.unit()));
+  if (std::abs(size) >= limit && !counts) r.why += std::string("; ") + kTooSmall;
 }
 
 // Of values that have no factor, as some are zero: by their order alone, and by the least
@@ -91,7 +95,7 @@ void judgeOrder(CheckResult& r, const Policy& policy, double alpha, std::span<co
   const double from = r.base.value_or(0), to = r.head.value_or(0);
   if (std::abs(to - from) < r.check.minAbsolute) {
     r.verdict = CheckVerdict::kSame;
-    r.why = "differs by less than min_abs";
+    r.why = kTooSmall;
     return;
   }
   const auto test = std::min(base.size(), head.size()) < policy.minRuns
@@ -117,6 +121,7 @@ void judgeShift(CheckResult& r, double alpha) {
     r.verdict = CheckVerdict::kImproved;
   } else if (s.high < floor || !counts) {
     r.verdict = CheckVerdict::kSame;
+    if (std::abs(s.size) >= floor) r.why += std::string("; ") + kTooSmall;
   } else {
     r.verdict = CheckVerdict::kInconclusive;
     r.why += fmt::format("; these runs can show {}",

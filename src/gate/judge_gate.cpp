@@ -48,6 +48,18 @@ std::string firstTwice(std::span<const GateRun> side) {
   return "";
 }
 
+// A run that stands on both sides, in words; "" where there is none.
+std::string firstOnBoth(std::span<const GateRun> base, std::span<const GateRun> head) {
+  for (const GateRun& one : base)
+    for (const GateRun& other : head)
+      if (!one.identity.empty() && one.identity == other.identity)
+        return fmt::format("{} is {}: a run compared with itself shows nothing",
+                           inQuotes(other.path),
+                           one.path == other.path ? "on both sides of the --"
+                                                  : inQuotes(one.path) + " of the other side");
+  return "";
+}
+
 // The first difference between what the runs ran on, in words; "" where there is none.
 std::string mismatch(const Policy& policy, std::span<const GateRun> base,
                      std::span<const GateRun> head) {
@@ -292,6 +304,8 @@ Result<GateResult> judgeGate(const Policy& policy, std::span<const GateRun> base
   for (const auto side : {base, head})
     if (std::string why = firstTwice(side); !why.empty())
       return Error{Error::Kind::kUsage, std::move(why)};
+  if (std::string why = firstOnBoth(base, head); !why.empty())
+    return Error{Error::Kind::kUsage, std::move(why)};
   if (std::string why = firstCutOff(base, head); !why.empty())
     return refused(std::move(result), Outcome::kNotComparable, std::move(why));
   if (std::string why = mismatch(policy, base, head); !why.empty()) {

@@ -142,8 +142,10 @@ Result<Baseline> readBaselineIndex(const std::string& text) {
   baseline.host = {textOf(at(json, {"host", "cpu_model"})), textOf(at(json, {"host", "cores"})),
                    textOf(at(json, {"host", "gpus"})), textOf(at(json, {"host", "framework"}))};
   const Json& runs = at(json, {"runs"});
-  if (!runs.is_array() || runs.empty() || runs.size() > kMaxBaselineRuns)
-    return Error{Error::Kind::kDamaged, "it lists no runs"};
+  if (!runs.is_array() || runs.empty()) return Error{Error::Kind::kDamaged, "it lists no runs"};
+  if (runs.size() > kMaxBaselineRuns)
+    return Error{Error::Kind::kDamaged,
+                 "it lists more than " + std::to_string(kMaxBaselineRuns) + " runs"};
   for (const Json& run : runs) {
     baseline.files.push_back(textOf(run));
     if (!plainName(baseline.files.back()))

@@ -19,6 +19,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 
@@ -70,6 +71,41 @@ std::uint32_t strangeHeader(std::string_view text,
   return 0;
 }
 
+// The first line with a key of very many parts (a.b.c = 1), for each of which the parser calls
+// itself; 0: none. Parts are words or in quotes, with one dot and blanks between.
+std::uint32_t deepKey(std::string_view text) {
+  constexpr int kMaxParts = 64;
+  std::uint32_t line = 1;
+  int dots = 0;
+  char before = '\n';  // no blank
+  char quote = 0;      // that the place is within
+  bool gap = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      quote = 0;
+    }
+    if (quote != 0) {
+      i += quote == '"' && c == '\\';
+      if (c == quote) quote = 0;
+      continue;
+    }
+    if (c == ' ' || c == '\t') {
+      gap = true;
+      continue;
+    }
+    if (c == '"' || c == '\'') quote = c;
+    const bool part =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || quote != 0;
+    if (c == '.' ? before == '.' : !part || (gap && before != '.')) dots = 0;
+    if (c == '.' && ++dots >= kMaxParts) return line;
+    before = c;
+    gap = false;
+  }
+  return 0;
+}
+
 }  // namespace
 
 const TomlValue* TomlTable::find(std::string_view key) const {
@@ -92,6 +128,8 @@ Result<TomlTable> TomlFile::parse(std::string_view text, const Limits& limits) c
   if (text.size() > limits.bytes) return complain(1, std::string(limits.tooLarge));
   if (const std::uint32_t line = strangeHeader(text, limits.knownHeader))
     return complain(line, std::string(limits.strangeHeader));
+  if (const std::uint32_t line = deepKey(text))
+    return complain(line, "a key has more than 64 parts");
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return complain(parsed.error().source().begin.line,

@@ -139,6 +139,8 @@ class ExplainCommand final : public Command {
   }
 
   int run() override {
+    if (!id_.empty() && (list_ || !file_.empty() || !rule_.empty()))
+      return fail("explain takes a finding, or --rule or --rules, not both", 2);
     if (list_ || !file_.empty() || !rule_.empty()) return explainRules(file_, rule_);
     if (id_.empty()) {
       listIds(stdout);

@@ -207,6 +207,7 @@ class ExportCommand final : public Command {
   int run() override {
     if (request_.format.empty() || request_.recording.empty())
       return fail("export needs a recording and -f FORMAT", 2);
+    if (const std::string why = withoutEffect(); !why.empty()) return fail(why, 2);
     if (const Status free = wouldReplace(request_.file, kOrForce); !request_.force && !free.ok())
       return fail(free.error().message, 1);
     const Result<RuleTable> table = readRules(request_.rules);
@@ -223,7 +224,24 @@ class ExportCommand final : public Command {
   }
 
  private:
+  // "" or which option says nothing of this format.
+  [[nodiscard]] std::string withoutEffect() const {
+    const std::string& format = request_.format;
+    const bool stacks = format == "folded" || format == "speedscope", csv = format == "csv";
+    const std::pair<const char*, bool> options[] = {
+        {"--table", csv},
+        {"--detail", !stacks && format != "openmetrics"},
+        {"--by", stacks},
+        {"--state", stacks}};
+    for (const auto& [option, counts] : options)
+      if (!counts && app_->get_option(option)->count() > 0)
+        return std::string(option) + " has no effect with -f " + format +
+               "; see stallprof export --help";
+    return "";
+  }
+
   void declareContent(CLI::App& app) {
+    app_ = &app;
     addChoice(app, "--table", request_.table, {"steps", "findings"},
               "csv: steps (default) or findings");
     addChoice(app, "--detail", request_.amount, {"bounded", "full"},
@@ -238,6 +256,7 @@ class ExportCommand final : public Command {
   }
 
   ExportRequest request_;
+  const CLI::App* app_ = nullptr;
 };
 
 }  // namespace

@@ -178,14 +178,20 @@ Result<GateResult> judgeTurns(const Policy& policy, Request& request) {
 }
 
 // A run or the policy itself: the Error says which.
-Status checkNoInput(const Request& request, const std::string& policy, const std::string& file) {
+Status checkNoInput(const Request& request, const Policy& policy, const std::string& file) {
   std::vector<std::string> inputs = request.base;
   inputs.insert(inputs.end(), request.head.begin(), request.head.end());
-  inputs.push_back(policy);
+  inputs.push_back(policy.file);
+  inputs.push_back(baselineOf(policy));
   for (const std::string& input : inputs) {
     std::error_code unknown;
-    if (!file.empty() && !input.empty() && fs::equivalent(input, file, unknown))
+    if (file.empty() || input.empty()) continue;
+    if (fs::equivalent(input, file, unknown))
       return Error{Error::Kind::kUsage, inQuotes(file) + " is an input of this gate"};
+    const fs::path parent = fs::path(file).parent_path();
+    if (fs::equivalent(input, parent.empty() ? "." : parent, unknown))
+      return Error{Error::Kind::kUsage,
+                   inQuotes(file) + " lies in " + inQuotes(input) + ", an input of this gate"};
   }
   return Done{};
 }
@@ -202,7 +208,7 @@ int judge(Request& request) {
   const Result<Policy> policy = readPolicy(request.policy);
   if (!policy.ok()) return fail(policy.error().message, kUsageStatus);
   for (const auto& [format, file] : outputsOf(request))
-    if (const Status fit = checkNoInput(request, policy.value().file, file); !fit.ok())
+    if (const Status fit = checkNoInput(request, policy.value(), file); !fit.ok())
       return fail(fit.error().message, kUsageStatus);
   const Result<GateResult> result =
       request.runs == 0 ? judgeSides(policy.value(), request) : judgeTurns(policy.value(), request);

@@ -146,15 +146,18 @@ Status store(const std::string& directory, const Kept& kept, const std::vector<s
 
 }  // namespace
 
+std::string baselineOf(const Policy& policy) {
+  if (policy.baseline.empty()) return {};
+  const fs::path named = policy.baseline;
+  return named.is_absolute() ? named.string()
+                             : (fs::path(policy.file).parent_path() / named).string();
+}
+
 Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& base,
                         const std::vector<std::string>& head) {
   Sides sides;
   std::vector<std::string> from = base;
-  if (from.empty() && !policy.baseline.empty()) {
-    const fs::path named = policy.baseline;
-    const std::string directory = named.is_absolute()
-                                      ? named.string()
-                                      : (fs::path(policy.file).parent_path() / named).string();
+  if (const std::string directory = baselineOf(policy); from.empty() && !directory.empty()) {
     if (isBaseline(directory))
       from.push_back(directory);
     else if (!policy.missingBaselineWarns)

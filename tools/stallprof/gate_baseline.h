@@ -15,6 +15,9 @@ struct Sides {
   std::vector<std::string> notes;  // about a stored baseline; ready to print
 };
 
+// The directory of the policy's own baseline; empty: it has none.
+[[nodiscard]] std::string baselineOf(const Policy& policy);
+
 // The runs of both sides. A directory with an index of a baseline stands for its runs; no base at
 // all means the policy's baseline, if it has one. The Error's message names the path.
 [[nodiscard]] Result<Sides> readSides(const Policy& policy, const std::vector<std::string>& base,

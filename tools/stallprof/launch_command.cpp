@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "base/text.h"
 #include "launch/setup/recording_name.h"
@@ -88,6 +89,11 @@ std::string LaunchCommand::checkReports() {
     } else if (format == "text" && file.empty()) {
       text = true;
     } else {
+      // A device or a pipe, which is there already, takes both.
+      for (const auto& other : options_.reports)
+        if (other.file == file &&
+            (file.empty() ? other.format == format : !std::filesystem::exists(file)))
+          return "--report " + inQuotes(word) + ": another report has this file";
       options_.reports.push_back({format, file});
     }
   }

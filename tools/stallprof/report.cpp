@@ -61,7 +61,7 @@ class ReportCommand final : public Command {
  private:
   [[nodiscard]] PresentOptions presentOptions() const {
     PresentOptions options;
-    options.recording = recording_;
+    options.recording = asOperand(recording_);
     const bool toStdout = file_.empty() || file_ == "-";
     options.colour = toStdout ? stdoutColour(colour_) : colour_ == "always";
     if (toStdout) options.width = stdoutColumns();

@@ -231,7 +231,8 @@ class TopCommand final : public Command {
             "running recording)");
     addNumber(app, "--interval", request_.interval,
               "seconds between two updates (default 1), more if an update is expensive");
-    addNumber(app, "--window", request_.span, "seconds that an update covers (default 30)");
+    addNumber(app, "--window", request_.span,
+              "seconds that an update covers, 1 at least (default 30)");
     app.add_flag("--once", request_.once, "print one update as plain text");
   }
 

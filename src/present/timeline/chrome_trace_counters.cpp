@@ -45,6 +45,8 @@ void processSeries(const ProcessLife& process, bool full, const CounterSeries& o
   for (std::size_t i = 0; i < process.usage.size(); i += stride)
     if (const auto& row = process.usage[i]; row.data.residentBytes >= 0)
       out.point("RSS", "MB", row.at, static_cast<double>(row.data.residentBytes) * 1e-6);
+  if (!process.usage.empty() && process.gone < Nanos::max())
+    out.point("RSS", "MB", std::max(process.gone, process.usage.back().at), 0);
 }
 
 void deviceSeries(const Trace& trace, StringId device, bool full, const CounterSeries& out) {

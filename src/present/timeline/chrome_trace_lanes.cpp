@@ -41,16 +41,11 @@ class Layout {
   using Key = std::tuple<Place, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   // Of the trainer asked for, or its child, its child's child...
-  bool shown(ProcessId id) {
+  bool shown(ProcessId id) const {
     if (!options_.oneInterval) return true;
-    const auto known = shown_.find(id);
-    if (known != shown_.end()) return known->second;
-    const int trainer = trainerOf_.count(id) != 0 ? trainerOf_[id] : -1;
-    const ProcessId parent = trace_.process(id).parent;
-    shown_[id] = false;  // a damaged recording's circle ends here
-    const bool is = trainer >= 0 ? static_cast<std::size_t>(trainer) == options_.trainer
-                                 : !parent.none() && shown(parent);
-    return shown_[id] = is;
+    const auto trains = [&](ProcessId process) { return trainerOf_.count(process) != 0; };
+    const ProcessId trainer = trains(id) ? id : firstAbove(trace_, id, trains);
+    return !trainer.none() && static_cast<std::size_t>(trainerOf_.at(trainer)) == options_.trainer;
   }
 
   int orderOf(ProcessId id) const {
@@ -340,7 +335,6 @@ class Layout {
   TimelineLanes out_;
   std::map<ProcessId, std::int32_t> workerOf_;
   std::map<ProcessId, int> trainerOf_;
-  std::map<ProcessId, bool> shown_;
   std::map<ProcessId, std::int64_t> pids_;
   std::set<std::int64_t> taken_;
   std::set<std::pair<std::int64_t, std::int64_t>> tids_;

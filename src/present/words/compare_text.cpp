@@ -28,6 +28,8 @@ constexpr ComparedRow kRows[] = {
     {"breakdown.phase_ratio.transform", "phase transform", "ratio"},
     {"breakdown.phase_ratio.load", "phase load", "ratio"},
     {"breakdown.phase_ratio.compute", "phase compute", "ratio"},
+    {"breakdown.phase_ratio.sync", "phase sync", "ratio"},
+    {"breakdown.phase_ratio.comm", "phase comm", "ratio"},
     {"breakdown.phase_ratio.periodic", "phase periodic", "ratio"},
     {"breakdown.phase_ratio.other", "phase other", "ratio"},
     {"breakdown.phase_ratio.unknown", "phase unknown", "ratio"},

@@ -203,9 +203,11 @@ std::string reportMarkdown(const Analysis& a, const PresentOptions& options) {
     section(out, "Trainers", lines);
   }
   if (a.epochs.size() > 1) {
+    // The first ones, cold and warm, and the last.
     std::vector<std::string> lines;
     for (const EpochInfo& e : a.epochs)
-      lines.push_back(std::to_string(e.index) + ": " + epochText(e));
+      if (lines.size() + 1 < kMaxListed || &e == &a.epochs.back())
+        lines.push_back(std::to_string(e.index) + ": " + epochText(e));
     section(out, "Epochs", lines);
   }
   ceilingTable(out, a);

@@ -107,6 +107,10 @@ class Statuses(reports.Folder):
         self.assertEqual(got.returncode, 0)
         self.write("wall.toml", 'schema = "stallprof.gate/1"\n[[metric]]\nname = "run.wall_ns"\n'
                                 'single_run_threshold = "20%"\nmax = "1min"\n')
+        self.refused(2, "a run compared with itself", "-c", "wall.toml", "r.json", "--", "r.stallprof")
+        report = json.loads(self.read("r.json"))
+        report["run"]["wall_ns"] += 1   # another run
+        self.write("r.json", json.dumps(report))
         text = self.gate(["r.json"], ["r.stallprof"], "-c", "wall.toml", status=0)
         self.assertIn("+0.0 %", text)
         self.assertIn("within budget", text)
@@ -116,7 +120,7 @@ class PolicyFile(reports.Folder):
     def test_the_usual_name_is_found_where_the_gate_stands(self):
         base = self.side("base", 100, runs=5)
         self.write("stallprof-gate.toml", POLICY)
-        self.assertIn("policy: stallprof-gate.toml", self.gate(base, base, status=0))
+        self.assertIn("policy: stallprof-gate.toml", self.gate(base, self.side("same", 100, runs=5), status=0))
         waiting = self.side("wait", 100, runs=5, breakdown__ratio__data_wait=0.2)
         self.assertIn("budget: at most 10 %", self.gate(base, waiting, status=1))
         fewer = self.side("fewer", 100, runs=5, steps__count=189)
@@ -147,8 +151,10 @@ class Baseline(reports.Folder):
         self.assertEqual(run("--baseline", "update", "perf/base", *slow[:6]).returncode, 0)
         self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "perf/base"))),
                          ["baseline.json"] + [f"run-{i:03}.json" for i in range(9, 15)])
-        self.gate([], slow, status=0)
+        self.gate([], self.side("as-slow", 110), status=0)
         self.gate([], self.side("else", 110, run__host__cores_usable=2.0), status=3)
+        for base in (["perf/base"], []):
+            self.refused(2, "an input of this gate", "-o", "perf/base/run-009.json", *base, "--", *slow)
 
     def test_save_leaves_files_alone_that_are_of_no_baseline(self):
         runs = [self.report(f"perf/run-00{i}.json", 100 + i) for i in (2, 3, 4)]
@@ -172,7 +178,7 @@ class Baseline(reports.Folder):
         self.assertEqual(got.returncode, 2, got.stderr)
         self.assertRegex(got.stderr, rb"^stallprof: cannot write [^\n]*\n$")
         self.assertEqual(held(), before)
-        self.assertIn("PASS", self.gate(["perf"], base, status=0))
+        self.assertIn("PASS", self.gate(["perf"], self.side("same", 100, runs=5), status=0))
 
     def test_what_may_not_be_a_base(self):
         good = self.side("base", 100, runs=2)
@@ -204,7 +210,7 @@ class Baseline(reports.Folder):
         index["saved_at"] = "2020-01-01T00:00:00Z"
         self.write("perf/baseline.json", json.dumps(index))
         self.write("stallprof-gate.toml", POLICY + '[baseline]\ndir = "perf"\nmax_age_days = 30\n')
-        self.assertRegex(self.gate([], base, status=0), r"baseline is \d{4,} days old")
+        self.assertRegex(self.gate([], self.side("same", 100), status=0), r"baseline is \d{4,} days old")
 
 
 class Outputs(reports.Folder):
@@ -262,7 +268,7 @@ class Outputs(reports.Folder):
             self.assertTrue(place["artifactLocation"]["uri"])
             self.assertGreaterEqual(place["region"]["startLine"], 1)
             self.assertRegex(result["partialFingerprints"]["stallprofGate/v1"], "^[0-9a-f]{16}$")
-        self.assertEqual(json.loads(self.out("sarif", self.base, status=0))["runs"][0]["results"], [])
+        self.assertEqual(json.loads(self.out("sarif", self.side("same", 100), status=0))["runs"][0]["results"], [])
 
     def test_an_output_replaces_no_input_and_a_steps_summary_grows(self):
         for file in (self.head[0], "stallprof-gate.toml"):
@@ -294,7 +300,7 @@ class Outputs(reports.Folder):
         self.assertEqual(len(lines), 2)
         for line in lines:
             self.assertRegex(line, r"^::error file=[^,:]+,line=\d+,title=gate/[^,:]+::(step|waiting)")
-        self.assertRegex(self.out("github", self.base, status=0), "^::notice title=")
+        self.assertRegex(self.out("github", self.side("same", 100), status=0), "^::notice title=")
         table = self.out("markdown")
         self.assertTrue(table.startswith("### stallprof gate: regressed\n"))
         self.assertIn("| `steps.time_ns.p50` | 100 ms | 120 ms | +20.0 % |", table)

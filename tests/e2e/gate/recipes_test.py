@@ -120,7 +120,7 @@ class Recipes(reports.Folder):
     def test_the_policy_is_one(self):
         self.write("stallprof-gate.toml", blocks("toml")[0])
         base = self.side("base", 100)
-        self.assertIn("policy: stallprof-gate.toml", self.gate(base, base, status=0))
+        self.assertIn("policy: stallprof-gate.toml", self.gate(base, self.side("same", 100), status=0))
 
 
 if __name__ == "__main__":

@@ -126,6 +126,11 @@ class Export(unittest.TestCase):
         self.refused(1, "no training steps", "-f", "hta", "-o", self.path("none"),
                      self.make("no_training"))
 
+    def test_an_option_that_says_nothing_of_the_format_is_refused(self):
+        for words in (["chrome", "--table", "steps"], ["folded", "--detail", "full"], ["csv", "--by", "role"],
+                      ["openmetrics", "--detail", "full"], ["perfetto", "--state", "all"]):
+            self.refused(2, words[1] + " has no effect with -f " + words[0], "-f", *words, self.recording)
+
     def test_tables(self):
         with open(self.write("csv", "steps.csv"), encoding="utf-8", newline="") as file:
             steps = list(csv.DictReader(file))

@@ -142,6 +142,11 @@ class Sinks(unittest.TestCase):
     def test_comparison_and_gate(self):
         for name in ("base", "head"):
             self.say("report", self.recording, "--format", "json", "-o", self.path(name + ".json"))
+        with open(self.path("head.json"), encoding="utf-8") as file:
+            head = json.load(file)
+        head["run"]["wall_ns"] += 1   # another run
+        with open(self.path("head.json"), "w", encoding="utf-8") as file:
+            json.dump(head, file)
         runs = [self.path("base.json"), "--", self.path("head.json")]
         self.say("compare", *runs)
         forms = ("text", "json", "junit", "sarif", "markdown", "github", "gitlab")

@@ -229,6 +229,22 @@ class Report(Base):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(b"cannot write 'standard output'", done.stderr)
 
+    def test_two_reports_of_a_run_are_two_files(self):
+        name = self.path("two.stallprof")
+        for words in (["json", "json"], ["json=" + self.path("x"), "md=" + self.path("x")]):
+            self.fails(125, "another report has this file", "run", "-o", name, "--report", words[0], "--report", words[1],
+                       "--", "true")
+        self.assertFalse(os.path.exists(name))
+        got = call("run", "-o", name, "--report", "json=/dev/null", "--report", "md=/dev/null", "--", "true")
+        self.assertEqual(got.returncode, 0, got.stderr)
+
+    def test_a_recording_whose_name_begins_with_a_dash(self):
+        name = "-dash.stallprof"
+        os.symlink(self.recording, self.path(name))
+        text = call("report", "--", name, cwd=self.path("")).stdout.decode()
+        self.assertIn(" ./" + name, text)
+        self.assertNotIn(" " + name, text)
+
     def test_compare_takes_recordings_and_reports(self):
         target = self.path("base.json")
         call("report", self.recording, "--format", "json", "-o", target)
@@ -271,6 +287,10 @@ class Explain(Base):
 
     def test_an_unknown_word_lists_what_there_is(self):
         self.fails(2, "no finding is named 'zebra'", "explain", "zebra", lines=0)
+
+    def test_a_finding_and_a_rule_are_two_questions(self):
+        self.fails(2, "not both", "explain", "load.ipc", "--rule", "torch.collate")
+        self.fails(2, "not both", "explain", "load.ipc", "--rules")
 
 
 class Killed(unittest.TestCase):

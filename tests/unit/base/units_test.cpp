@@ -59,6 +59,7 @@ TEST_CASE("tenths of a percent, and changes by them") {
   CHECK(tenthPercentText(std::nan("")) == kNotMeasuredText);
   CHECK(changeText(0.079, "%") == "+7.9 %");
   CHECK(changeText(-0.004, "points") == "-0.4 points");
+  CHECK(changeText(-0.0004, "%") == "+0.0 %");
   CHECK(changeText(1.234, "%") == "+123 %");
 }
 

@@ -309,6 +309,14 @@ TEST_CASE("trials are read as they were written, and damage is none of them") {
   CHECK(parseTrials(R"({"schema": "stallprof.trials/1", "trials": [3, {"base_step_s": "x"}]})")
             .value()
             .trials.size() == 1);
+  // No time and no factor is zero, below it, or as large as no run lasts.
+  const auto damaged = parseTrials(R"({"schema": "stallprof.trials/1", "trials": [{"speedup": -3,
+    "low": 0, "high": 1e308, "base_step_s": [0, 0.5, -1], "fix_step_s": [1e300]}]})");
+  REQUIRE(damaged.ok());
+  const Trial& trial = damaged.value().trials.at(0);
+  CHECK_FALSE((trial.speedup || trial.low || trial.high));
+  CHECK(trial.base == std::vector<double>{0.5});
+  CHECK(trial.fix.empty());
 }
 
 namespace {

@@ -216,6 +216,13 @@ TEST_CASE("one run that is named twice is no two runs") {
   CHECK(twice.error().message == "'a.stallprof' and 'a.json' are one run: each counts once");
   head[4].identity = "2026-11-30T03:17:31Z 30689586977";
   CHECK(judgeGate(defaultPolicy(), base, head).ok());
+  Side other = base;
+  other[2].identity = head[1].identity;
+  other[2].path = "base.json";
+  const Result<GateResult> itself = judgeGate(defaultPolicy(), other, head);
+  REQUIRE_FALSE(itself.ok());
+  CHECK(itself.error().message ==
+        "'a.stallprof' is 'base.json' of the other side: a run compared with itself shows nothing");
   const auto read = readGateRun("x", R"({"schema": "stallprof.report/1",
     "run": {"started_at": "2026-11-30T03:17:31Z", "wall_ns": 30689586976}})");
   REQUIRE(read.ok());
@@ -457,6 +464,22 @@ TEST_CASE("what has no factor, as some of it is zero, is judged by the order of 
   CHECK(judgedAs({0, 0}, {6e9, 6e9}) == CheckVerdict::kInconclusive);
   check.minAbsolute = 10e9;
   CHECK(judgedAs(none, much) == CheckVerdict::kSame);
+}
+
+TEST_CASE("a change beyond its limit that min_abs leaves out says so") {
+  Check check = checkOf("steps.time_ns.p50", Check::Kind::kShift);
+  check.minAbsolute = 1e9;
+  const auto of = [&](double factor, std::size_t runs) {
+    const CheckResult r = judged(sampleSide(100, 0.01, 0.1, runs),
+                                 sampleSide(100 * factor, 0.01, 0.1, runs), policyOf(check))
+                              .checks[0];
+    CHECK(r.verdict == CheckVerdict::kSame);
+    return r.why;
+  };
+  CHECK_THAT(of(1.5, 8), Contains("differs by less than min_abs"));
+  CHECK_THAT(of(1.0, 8), !Contains("min_abs"));
+  check.singleRun = 0.1;
+  CHECK_THAT(of(1.5, 1), Contains("differs by less than min_abs"));
 }
 
 TEST_CASE("too few steps in a window are not judged") {

@@ -49,6 +49,15 @@ TEST_CASE("a number that a side lacks is not measured, not zero") {
   CHECK_THAT(text, Catch::Contains("No step time on at least one side"));
 }
 
+TEST_CASE("every phase of a step is compared") {
+  RunNumbers all;
+  for (std::size_t i = 0; i < kPhaseNames.size(); ++i)
+    all["breakdown.phase_ratio." + std::string(kPhaseNames[i])] = 0.1;
+  const std::string text = compared({all}, {all});
+  for (const std::string_view phase : kPhaseNames)
+    CHECK_THAT(text, Catch::Contains("\nphase " + std::string(phase) + " "));
+}
+
 TEST_CASE("a comparison of different machines says so") {
   RunNumbers bigger = run(270e6, 0.06);
   bigger["run.host.cores_usable"] = 64;

@@ -154,6 +154,15 @@ TEST_CASE("calls that share a correlation do not count their kernel twice in HTA
   CHECK(count(drawn.text, "\"cat\":\"cuda_driver\"") == 1);
 }
 
+TEST_CASE("a chain of as many processes as a damaged recording names is walked up, not called up") {
+  const Drawn drawn = drawHta(
+      sampleOf(everyKernel() + "0 process process=100 parent=1 pid=5\nrepeat 200000 every 1ns\n"
+                               "1ns process process=101+1*i parent=100+1*i pid=6+1*i\nend\n"
+                               "2ms thread thread=9 process=200100 tid=9\n3500ms span thread=9 "
+                               "duration=1ms name=\"save\"\n"));
+  CHECK(firstProblem(check(drawn.text)) == "");
+}
+
 TEST_CASE("names of the job cannot break an HTA trace") {
   const Drawn drawn = drawHta(sampleOf(hostileText()));
   CHECK(firstProblem(check(drawn.text)) == "");

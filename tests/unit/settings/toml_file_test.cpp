@@ -62,3 +62,18 @@ TEST_CASE("a complaint names the file, escaped, and the line") {
   CHECK(complaint(std::string(1001, ' ')).ends_with(":1: too large"));
   CHECK(complaint("[ok]\na = [1]\n") == "");
 }
+
+TEST_CASE("a key of thousands of parts, at each of which a parser would call itself, is refused") {
+  const auto parts = [](int count, const std::string& between) {
+    std::string key;
+    for (int i = 0; i < count; ++i) key += "a" + between;
+    return key;
+  };
+  CHECK(complaint("x = 1\n" + parts(100, ".") + "b = 1\n")
+            .ends_with(":2: a key has more than 64 parts"));
+  CHECK(complaint("x = { " + parts(70, " . ") + "b = 1 }\n").ends_with("more than 64 parts"));
+  CHECK(complaint(parts(70, "\t.\"a b\".") + "b = 1\n").ends_with("more than 64 parts"));
+  CHECK(complaint(parts(60, ".") + "b = 1\n").empty());
+  CHECK(
+      complaint("x = '" + parts(100, " b. ") + "'\ny = '" + std::string(200, '.') + "'\n").empty());
+}
