@@ -196,6 +196,7 @@ TEST_CASE("ranks late by turns: half of what they wait could be saved") {
   const Finding* f = find(a, "comm.rank_imbalance");
   REQUIRE(f);
   CHECK(near2(f->shareRatio, 0.3));
+  CHECK(find(a, "comm.collective_bound") == nullptr);
   CHECK(find(a, "comm.straggler_rank") == nullptr);
   REQUIRE_FALSE(f->advice.empty());
   CHECK(f->advice[0].id == "balance_batches");
@@ -218,6 +219,12 @@ TEST_CASE("ranks that wait alike wait for the link, not for each other") {
                                            samples(2, 1090, 6, 4) + samples(2, 1190, 7, 3))));
   CHECK(find(a, "comm.rank_imbalance") == nullptr);
   CHECK(find(a, "comm.straggler_rank") == nullptr);
+  const Finding* f = find(a, "comm.collective_bound");
+  REQUIRE(f);
+  CHECK(near2(f->shareRatio, 0.3));
+  REQUIRE(f->advice.size() == 1);
+  CHECK(near2(1 / *f->advice[0].predicted.speedup, 0.85));
+  CHECK(near2(1 / *f->advice[0].predicted.high, 0.715));
 }
 
 TEST_CASE("blocked in backward while nothing of the process works is a wait for the other ranks") {

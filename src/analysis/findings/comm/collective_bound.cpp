@@ -14,6 +14,9 @@ const AdviceDefinition kOverlapCollectives =
                  "larger buckets (bucket_cap_mb), gradients in bf16 (a communication hook), or "
                  "fewer collectives (accumulate gradients under no_sync()).");
 
+constexpr const char* kHalfOverlapped = "half of this time is overlapped, at most all of it";
+constexpr const char* kMemory = "larger buckets and accumulated gradients need memory";
+
 // From NCCL's own NVTX ranges in the window: how often each collective was called, and the sizes
 // of its messages.
 void addMessagesEvidence(const Evidence& e, Finding& f) {
@@ -41,9 +44,32 @@ void addMessagesEvidence(const Evidence& e, Finding& f) {
                 bytesWord(calls.bytes / steps));
 }
 
+// Ranks without a device: what the one that waits shortest waits is the collectives' own time, but
+// for steps too short to be compared.
+Maybe<Finding> onCpu(const Evidence& e) {
+  const RankBalance& b = e.run.balance;
+  if (e.device.seen || b.ranks.size() < 2 || b.saved > kNotable || lastToArrive(e)) return {};
+  const auto [low, high] = std::minmax_element(
+      b.ranks.begin(), b.ranks.end(),
+      [](const RankFacts& x, const RankFacts& y) { return x.collectives < y.collectives; });
+  if (low->collectives - low->chance <= kNotable) return {};
+  Finding f = deviceFinding(e, low->collectives, "The ranks wait in collectives in each step");
+  f.confidence = std::min(f.confidence, Confidence::kMedium);
+  addEvidence(f, "each of {} is in collectives {} to {} of the time",
+              {countWord(static_cast<std::int64_t>(b.ranks.size()), "rank"),
+               ratioWord(low->collectives), ratioWord(high->collectives)},
+              ratioWord(low->collectives));
+  addEvidence(f, "no rank is late for long enough to be seen");
+  return withAdvice(
+      f, {adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
+                   predictSaved(e, {.own = low->collectives}, {0.5, 0.05}, kHalfOverlapped),
+                   kMemory)});
+}
+
 Maybe<Finding> collectiveBound(const Evidence& e) {
   const double share = e.device.collectives;
-  if (!e.device.timeline || share <= kNotable) return {};
+  if (!e.device.timeline) return onCpu(e);
+  if (share <= kNotable) return {};
   const RankFacts* last = lastToArrive(e);
   if (last && last->process != e.trainer.process) return {};  // that is comm.straggler_rank
   Finding f = deviceFinding(e, share, "The device runs only collectives for part of each step");
@@ -55,9 +81,8 @@ Maybe<Finding> collectiveBound(const Evidence& e) {
   addMessagesEvidence(e, f);
   return withAdvice(
       f, {adviceOf(kOverlapCollectives, {"code", "gradient buckets", "exposed", "overlapped"},
-                   predictSaved(e, {.own = share, .device = share}, {0.5, 0.05},
-                                "half of this time is overlapped, at most all of it"),
-                   "larger buckets and accumulated gradients need memory")});
+                   predictSaved(e, {.own = share, .device = share}, {0.5, 0.05}, kHalfOverlapped),
+                   kMemory)});
 }
 
 }  // namespace
@@ -66,7 +91,8 @@ extern const FindingDefinition kCollectiveBound(
     "comm.collective_bound", collectiveBound, offers(kOverlapCollectives),
     {.cause = R"(Ranks spend time in collectives that no other work overlaps.)",
      .rule =
-         R"(over 5 % of the traced time the device runs only collectives, or collectives and copies.)",
+         R"(over 5 % of the traced time the device runs only collectives, or collectives and copies.
+  Ranks without a device: each is in collectives over 5 % of the time, and none is a late one.)",
      .fixes = R"(- Overlap with the backward pass, larger buckets, compression.
 - Faster links between hosts.)",
      .wrong = R"(the time of a collective includes the wait for the last rank. Ranks of one
