@@ -2,6 +2,7 @@
 #include "analysis/findings/ahead.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "analysis/findings/build.h"
@@ -42,18 +43,35 @@ Prediction ofTimes(double likely, double longest, double shortest) {
   return {gain(likely), gain(longest), gain(shortest)};
 }
 
+// What the lock lets a thread and the step do at a time, of the present step: what both hold it
+// for. Few samples say nothing.
+double inTurn(const Evidence& e, double share) {
+  constexpr double kFew = 20;
+  const StackFacts& s = e.trainer.stacks;
+  if (s.lockOfData.samples < kFew || s.lockOfCompute.samples < kFew) return 0;
+  return share * s.lockOfData.ratio() + (1 - share) * s.lockOfCompute.ratio();
+}
+
 }  // namespace
 
-Prediction madeBeside(const Evidence& e, double share) {
+Prediction madeBeside(const Evidence& e, double share, Beside who) {
   const Maybe<OnFullCores> full = onFullCores(e);
   if (!full) return {};
-  const double step = 1 - share, beside = std::max(step, share * kWorkerCpu);
-  const double likely = std::max(0.0, 1 - std::max(beside, full->likely)),
-               little = std::max(0.0, 1 - std::max(beside, full->longest));
+  const bool process = who == Beside::kProcess;
+  const double turns = process ? 0 : inTurn(e, share);
+  const auto time = [&](double cpu, double handoff, double sending, double cores) {
+    const double each = process && e.perStep > 0 ? 1 / e.perStep : 0;
+    return std::min(1.0, std::max({1 - share + handoff * each,
+                                   share * (process ? cpu : 1) + sending * each, turns, cores}));
+  };
+  const double likely = time(kWorkerCpu, kHandoffSeconds, kSwitchInterval / 2, full->likely),
+               longest = time(kMaxWorkerCpu, kMaxHandoff, kSwitchInterval, full->longest);
   return assuming(
-      "one thread or process makes them during the step, at best as many as the cores allow",
-      ofTimes(1 - kLikelyHidden * likely, 1 - kLittleHidden * little,
-              std::max(step, full->shortest)));
+      std::string("one ") + (process ? "process" : "thread") +
+          " makes them during the step, at best as many as the cores allow",
+      ofTimes(1 - kLikelyHidden * (1 - likely), 1 - kLittleHidden * (1 - longest),
+              std::max({1 - share + (process && e.perStep > 0 ? kMinHandoff / e.perStep : 0), turns,
+                        full->shortest})));
 }
 
 Prediction moreAtOnce(const Evidence& e, double share, int times, const std::string& who) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "analysis/findings/evidence.h"
@@ -12,9 +13,13 @@
 // of it.
 namespace stallprof {
 
-// The training thread makes its data itself, in `share` of the window. Likely: one thread
-// or process beside the step makes them; largest: as many as idle cores let.
-[[nodiscard]] Prediction madeBeside(const Evidence& e, double share);
+// Who makes data beside the step: a thread waits its turn for the interpreter's lock, a process
+// hands each batch over.
+enum class Beside : std::uint8_t { kThread, kProcess };
+
+// The training thread makes its data itself, in `share` of the window. Likely: one of `who` makes
+// them; largest: as many as idle cores let.
+[[nodiscard]] Prediction madeBeside(const Evidence& e, double share, Beside who);
 
 // Others make the data, and the step waits for those in `share` of the window: they set the pace.
 // Likely `times` as many make as many times the batches; largest: as many as idle cores let. `who`

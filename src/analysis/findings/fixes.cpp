@@ -15,18 +15,6 @@ namespace {
 
 constexpr char kCpuset[] = "cpuset";  // of a host that has more CPUs
 
-// What receiving a batch from a worker costs the trainer: descriptors, each asked of a thread of
-// the worker, and an unpickle. Measured 0.3 ms for an image batch, 0.8 for two tensors of a worker
-// that is at work on the next batch (PyTorch 1.13), 1.4 for two of 100 kB (PyTorch 2.15), 2.2 to
-// 2.4 for two (reports/handover.md, 1.13): a host's wake-ups of processes, of which it is made,
-// differ as much. And either side touches its bytes in fresh shared memory, page by page. The cost
-// of a page fault is measured in the run (RunFacts::faultSeconds), to which its copy adds 0.4 us at
-// 10 GB/s. Where the run has no such measurement, RunFacts::kFaultSeconds is assumed, within a
-// factor of 3.
-constexpr double kHandoffSeconds = 1.5e-3, kMinHandoff = 0.3e-3, kMaxHandoff = 2.5e-3;
-// A worker's first batch of an epoch is sent by a thread of it that wants the interpreter's lock,
-// while the worker is at work on its second: after sys.getswitchinterval() it gets it.
-constexpr double kSwitchInterval = 5e-3;
 constexpr double kCopySeconds = RunFacts::kPageBytes / 10e9;  // of a page
 constexpr double kFaultUnknown = 3;                           // bare metal is that much cheaper
 
@@ -164,7 +152,8 @@ std::string loadAheadText(const AdviceContext& c) {
   return "Make batches ahead" + atLine(c.finding.where) +
          ": in a thread with a queue of a few batches" +
          (c.withoutPython() ? "" : ", or in processes (" + std::string(processesFor(c)) + ")") +
-         ", so that the next batch is made during the current step.";
+         ", so that the next batch is made during the current step. What is the same in each pass, "
+         "make once.";
 }
 
 }  // namespace
@@ -334,7 +323,8 @@ std::string_view processesFor(const AdviceContext& c) {
 }
 
 Advice loadAhead(const Evidence& e, double share) {
-  return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"}, madeBeside(e, share),
+  return adviceOf(kLoadAhead, {"code", "loading", "in the loop", "ahead"},
+                  madeBeside(e, share, Beside::kThread),
                   e.trace.stacks.empty() ? "" : "a Python thread shares the GIL with the loop");
 }
 

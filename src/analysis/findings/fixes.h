@@ -14,6 +14,19 @@ inline constexpr double kNoGain = 1.01;
 // Measured 1.0 (puppet) to 1.2 times (the demo classifier, 3,300 -> 7,700 page faults a batch).
 inline constexpr double kWorkerCpu = 1.15, kMinWorkerCpu = 1.0, kMaxWorkerCpu = 1.3;
 
+// What receiving a batch from a worker costs the trainer: descriptors, each asked of a thread of
+// the worker, and an unpickle. Measured 0.3 ms for an image batch, 0.8 for two tensors of a worker
+// that is at work on the next batch (PyTorch 1.13), 1.4 for two of 100 kB (PyTorch 2.15), 2.2 to
+// 2.4 for two (reports/handover.md, 1.13): a host's wake-ups of processes, of which it is made,
+// differ as much. And either side touches its bytes in fresh shared memory, page by page. The cost
+// of a page fault is measured in the run (RunFacts::faultSeconds), to which its copy adds 0.4 us at
+// 10 GB/s. Where the run has no such measurement, RunFacts::kFaultSeconds is assumed, within a
+// factor of 3.
+inline constexpr double kHandoffSeconds = 1.5e-3, kMinHandoff = 0.3e-3, kMaxHandoff = 2.5e-3;
+// A worker's first batch of an epoch is sent by a thread of it that wants the interpreter's lock,
+// while the worker is at work on its second: after sys.getswitchinterval() it gets it.
+inline constexpr double kSwitchInterval = 5e-3;
+
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheInRam,
     kSequentialShards, kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kMorePrefetch,
     kCopyFewerBytes, kLoadAhead, kMoreRequests;

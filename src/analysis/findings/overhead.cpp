@@ -35,8 +35,8 @@ Prediction withoutOverhead(const Evidence& e, double share, double likely, doubl
 }
 
 Prediction withoutHalf(const Evidence& e, double share) {
-  return assuming("half of it, at most nine tenths, can be removed from the step",
-                  withoutOverhead(e, share, 0.5, 0.9, 0.1));
+  return assuming("half of it, at most all of it, can be removed from the step",
+                  withoutOverhead(e, share, 0.5, 0.9, 0));
 }
 
 Prediction reducedToTenth(const Evidence& e, double share, double minStep) {

@@ -252,6 +252,13 @@ std::string ofTrainer(const Analysis& a) {
   return {};
 }
 
+// What limits the report's details where samples were few.
+std::string fewSamplesText(const CoverageInfo& coverage) {
+  constexpr double kFew = 10;  // of a thread, a second
+  if (!coverage.effectiveHz || *coverage.effectiveHz >= kFew) return {};
+  return ", " + numberText(*coverage.effectiveHz) + " samples/s of a thread (--hz, --budget)";
+}
+
 }  // namespace
 
 std::vector<std::string> captureParts(const Analysis& a) {
@@ -264,7 +271,7 @@ std::vector<std::string> captureParts(const Analysis& a) {
   }
   parts.push_back(a.coverage.recorderCpuRatio
                       ? "recorder " + tenthPercentText(*a.coverage.recorderCpuRatio) +
-                            " of one core"
+                            " of one core" + fewSamplesText(a.coverage)
                       : "recorder's cost not measured");
   if (a.coverage.slowdown)
     parts.push_back("cost to this job's steps " + slowdownText(*a.coverage.slowdown));
@@ -284,7 +291,7 @@ std::string stepTimeText(const StepsInfo& steps) {
     const bool between = mean > steps.time->mean + steps.time->mean / 50;
     text = "p50 " + durationText(steps.time->p50) + "   p95 " + durationText(steps.time->p95) +
            "   p99 " + durationText(steps.time->p99) + "   mean " + durationText(mean) +
-           (between ? " with evaluation, saving and epoch ends" : "");
+           (between ? " with the time between" : "");
   }
   if (steps.samplesPerSecond) text += "   " + rateText(*steps.samplesPerSecond, "samples");
   return text;

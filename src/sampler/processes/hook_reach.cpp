@@ -64,6 +64,20 @@ char isolatingOption(const std::vector<std::string>& words) {
   return 0;
 }
 
+// Not too long to be all there, and not written over by the program itself (setproctitle): each is
+// NAME=value.
+bool isWhole(std::string_view environment) {
+  if (environment.empty() || environment.size() >= kEnvironmentBytes) return false;
+  while (!environment.empty()) {
+    const std::string_view one = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(one.size() + 1, environment.size()));
+    const std::size_t name = one.find('=');
+    if (name == 0 || name == std::string_view::npos) return false;
+    if (one.substr(0, name).find_first_of(" \t:") != std::string_view::npos) return false;
+  }
+  return true;
+}
+
 // sitecustomize.py steps aside in these: "python3.13t", "python3.7". The name is that of the file,
 // behind all links.
 std::string whyOtherPython(std::string_view exe) {
@@ -116,11 +130,7 @@ std::string HookReach::whyNotLoaded(const LiveProcess& process) const {
     return std::string("was started with -") + option + ": it loads no hook";
   const std::string environment =
       contentOf(processPath(root_, process.pid, "environ"), kEnvironmentBytes);
-  // One that says nothing of PATH was written over by the program itself (setproctitle), or is too
-  // long to be all there.
-  const bool whole = environment.size() < kEnvironmentBytes &&
-                     ('\0' + environment).find(std::string_view("\0PATH=", 6)) != std::string::npos;
-  if (!whole) return {};
+  if (!isWhole(environment)) return {};
   if (environment.find("=" + events_) == std::string::npos)
     return "was started without the environment of the run, as by sudo: it loads no hook";
   if (directory_.empty()) return {};

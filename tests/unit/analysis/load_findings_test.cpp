@@ -232,6 +232,35 @@ TEST_CASE("load.worker_startup fires above 2 % and not for persistent workers") 
   CHECK_FALSE(fires(kept, "load.worker_startup"));
 }
 
+TEST_CASE("a loader that is made for each epoch starts its workers whatever its settings") {
+  const auto advised = [](bool persistent, bool again, const std::string& method = "fork") {
+    Training t = starting(60);
+    t.persistent = persistent;
+    Facts f = factsOf(t);
+    f.trace.loaders[0].data.startMethod = f.trace.strings.intern(method);
+    REQUIRE(f.trainer.epochs.size() > 5);
+    std::uint32_t loader = 1;
+    for (Epoch& epoch : f.trainer.epochs) epoch.loader = again ? loader++ : 1;
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "load.worker_startup");
+    std::vector<std::string> ids;
+    if (found)
+      for (const Advice& advice : found->advice) ids.push_back(advice.id);
+    return ids;
+  };
+  using Ids = std::vector<std::string>;
+  const auto has = [](const Ids& ids, const char* id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  CHECK(has(advised(false, false), "persistent_workers"));
+  CHECK(has(advised(false, true), "one_loader"));
+  CHECK_FALSE(has(advised(false, true), "persistent_workers"));
+  CHECK(has(advised(true, true), "one_loader"));
+  CHECK(advised(true, false).empty());
+  CHECK(has(advised(false, false, "spawn"), "fork_workers"));
+  CHECK_FALSE(has(advised(false, false), "fork_workers"));
+}
+
 TEST_CASE("what workers do in the first batch of each epoch is done again with them") {
   // 200 ms in which the first batch of each epoch reads: they are no start of the workers.
   const auto judged = [](double slow, bool persistent) {

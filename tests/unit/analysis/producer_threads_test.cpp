@@ -171,6 +171,24 @@ TEST_CASE("more threads gain what the step's own time and the same work on all c
   CHECK(near3(1 / *busy.high, 0.7));
 }
 
+TEST_CASE("where others fill the cores it is not the job's batches that need more CPU") {
+  const auto found = [](const std::string& job) {
+    std::string text = trainer();
+    const std::string alone = "run=40ms";
+    text.replace(text.find(alone), alone.size(), "run=20ms queued=20ms");
+    return analyze(
+        test::traceOf("manifest cores_usable=4\n0 host busy=0 job_cpu=0\n20s host busy=80s "
+                      "job_cpu=" +
+                      job + "\n" + kThreads + text + other("60ms", "running", 6)));
+  };
+  CHECK(test::find(found("70s"), "transform.cpu_saturated"));
+  const Analysis others = found("40s");
+  CHECK_FALSE(test::find(others, "transform.cpu_saturated"));
+  const Finding* few = test::find(others, "transform.too_few_workers");
+  REQUIRE(few);
+  CHECK(few->title.ends_with("while the job can have more cores"));
+}
+
 TEST_CASE("what threads on busy cores take from a step that hardly waits is not known") {
   const auto predicted = [](const std::string& job) {
     const Analysis a = analyze(test::traceOf(

@@ -241,6 +241,45 @@ TEST_CASE("an archive that is opened for each sample is to be opened once") {
   CHECK(adviceOf("zipfile.py", "ZipFile.read").first == "cheaper_op");
 }
 
+TEST_CASE("a directory that is listed for each sample is to be listed once") {
+  std::string text = fetching(kSamples);
+  const std::string library = "/u/lib/python3.11/site-packages/PIL/Image.py";
+  for (const char* file : {"/usr/lib/python3.11/glob.py", "/usr/lib/python3.11/fnmatch.py"})
+    text.replace(text.find(library), library.size(), file);
+  text.replace(text.find("Image.resize"), 12, "_iterdir");
+  text.replace(text.find("function=\"open\""), 15, "function=\"filter\"");
+  const Analysis a = analyze(test::traceOf(text));
+  const Finding* listed = test::find(a, "transform.slow_op");
+  REQUIRE(listed);
+  CHECK(listed->phase == Phase::kExtract);
+  CHECK(listed->title.starts_with("Directories are listed"));
+  REQUIRE(listed->advice.size() == 1);
+  CHECK(listed->advice[0].id == "list_once");
+  CHECK(near(listed->shareRatio, 0.6, 0.02));  // all of the fetch
+  CHECK(near(1 / *listed->advice[0].predicted.speedup, 0.41, 0.02));
+}
+
+TEST_CASE("a profiler that the program starts is to be turned off, not to log less") {
+  const auto found = [](const std::string& file) {
+    const std::string library = "/u/lib/python3.11/logging/__init__.py";
+    std::string text = kFetchFrames;
+    text.replace(text.find(library), library.size(), file);
+    const Analysis a = analyze(
+        test::traceOf(test::kTrainer + text + "repeat 300 every 100ms\n" +
+                      "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n"
+                      "0ms stack_slice thread=1 duration=40ms stack=6 samples=5\n"
+                      "50ms stack_slice thread=1 duration=40ms stack=7 samples=5\n"
+                      "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    const Finding* logs = test::find(a, "periodic.logging");
+    REQUIRE(logs);
+    return std::pair(logs->title, logs->advice.at(0).id);
+  };
+  CHECK(found("/u/lib/python3.11/logging/__init__.py").second == "rarer_logging");
+  const auto profiled = found("/u/lib/python3.11/site-packages/torch/profiler/profiler.py");
+  CHECK(profiled.first == "A profiler in the program delays the steps");
+  CHECK(profiled.second == "no_profiler");
+}
+
 TEST_CASE("samples that saw the same in a row are one witness") {
   // One sample of a second and 99 short ones: an interval as of a few samples, not of two hundred.
   SampleSum apart, together;

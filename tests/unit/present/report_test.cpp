@@ -518,4 +518,14 @@ TEST_CASE("rows of the loop's lines and what is elsewhere sum to all") {
   CHECK(loopLines(a, 8).size() == 4);
 }
 
+TEST_CASE("a report of few samples says how many there were, and what limits them") {
+  Analysis a;
+  a.coverage.recorderCpuRatio = 0.011;
+  a.coverage.effectiveHz = 100;
+  CHECK(captureParts(a).at(0) == "recorder 1.1 % of one core");
+  a.coverage.effectiveHz = 1.87;
+  CHECK(captureParts(a).at(0) ==
+        "recorder 1.1 % of one core, 1.87 samples/s of a thread (--hz, --budget)");
+}
+
 }  // namespace stallprof

@@ -75,3 +75,23 @@ TEST_CASE("a PYTHONPATH of a program's own, or another root, is why it has no ho
                std::string("python3\0--check-hash-based-pycs\0always\0-I\0train.py\0", 51));
   CHECK(say(103).find("103 (python3) was started with -I: it loads no hook") != std::string::npos);
 }
+
+TEST_CASE("an environment that was emptied is another than one that its program wrote over") {
+  const auto reason = [](const std::string& environment) {
+    Machine machine;
+    machine.process({100, 1, "python3"});
+    machine.file("proc/100/environ", environment);
+    ProcessTree tree(machine.root(), 100);
+    EventList list;
+    tree.sample(ms(1000), list);
+    HookReach hook(machine.root(), tree);
+    hook.expect("/proc/1/fd/9", "/opt/hook");
+    hook.sample(ms(1100), list);
+    return list.source("hook").second;
+  };
+  CHECK(reason(std::string("DUR=8\0HOME=/root\0", 17)).find("without the environment of the run") !=
+        std::string::npos);
+  CHECK(reason(std::string("python: train --lr=0.1\0\0\0", 25)) == "never reported");
+  CHECK(reason(std::string("\0\0\0\0", 4)) == "never reported");
+  CHECK(reason("") == "never reported");
+}

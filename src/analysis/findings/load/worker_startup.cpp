@@ -16,6 +16,20 @@ const AdviceDefinition kPersistentWorkers{
              ": the workers then continue from epoch to epoch instead of being restarted.";
     }};
 
+const AdviceDefinition kOneLoader{"one_loader", {}, [](const AdviceContext& c) {
+                                    return "Make the loader once, before the epochs, with " +
+                                           settingOf(c, "persistent_workers") +
+                                           "=True: one that is made again" + atSetting(c) +
+                                           " starts workers of its own, whatever its settings.";
+                                  }};
+
+const AdviceDefinition kForkWorkers{
+    "fork_workers", {}, [](const AdviceContext& c) {
+      return "Start the workers by fork, not " + c.advice.change.from +
+             " (multiprocessing_context=\"fork\"" + atSetting(c) +
+             "): they then need no new interpreter, no imports and no copy of the data set.";
+    }};
+
 const AdviceDefinition kKeepIterator{
     "keep_iterator", {}, [](const AdviceContext& c) {
       return "Make one iterator outside of the loop, and another when it ends: next(iter(loader)) "
@@ -74,9 +88,53 @@ Maybe<Advice> keepIterator(const Evidence& e) {
                   "each pass then gives all samples once; random batches may have repeated some");
 }
 
+// Another loader for each epoch: its workers end with it.
+bool madeForEachEpoch(const Evidence& e) {
+  int epochs = 0, first = 0;
+  eachEpochOfWindow(e.trainer, [&](const Epoch& epoch, bool isFirst) {
+    epochs += !epoch.evaluation;
+    first += !epoch.evaluation && isFirst;
+  });
+  return first >= 2 && 2 * first > epochs;
+}
+
+// Workers that go on from epoch to epoch.
+Advice goingOn(const Evidence& e) {
+  PipelineSettings s = e.gains.base();
+  s.persistent = true;
+  const bool again = madeForEachEpoch(e);
+  if (again) s.startup = 0;
+  PipelineSettings slow = s;
+  // Not all that is slow at an epoch's begin need be so for the start: the iterator of an iterable
+  // data set, and the program's own code there.
+  slow.slowFirsts = true;
+  const Prediction gain = e.gains.predict(s, slow, s);
+  const char* risk =
+      "the workers' memory stays in use between epochs; workers do not see changes to the dataset "
+      "object between epochs";
+  if (again) return adviceOf(kOneLoader, {"code", "loader", "one per epoch", "one"}, gain, risk);
+  return adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"}, gain,
+                  risk);
+}
+
+Maybe<Advice> forkWorkers(const Evidence& e) {
+  const std::string method(e.trace.text(e.loader->startMethod));
+  if (method != "spawn" && method != "forkserver") return {};
+  const auto leaving = [&](double left) {
+    PipelineSettings s = e.gains.base();
+    s.startup = left * e.gains.workload().startup;
+    return s;
+  };
+  return adviceOf(
+      kForkWorkers, {"code", "start method", method, "fork"},
+      assuming("fork starts them in a tenth of the time, at best a fiftieth",
+               e.gains.predictAssumed(leaving(0.1), leaving(0.5), leaving(0.02))),
+      "forked workers may not use a device, and hang on locks that threads of the program held");
+}
+
 Maybe<Finding> workerStartup(const Evidence& e) {
   const Workload& w = e.gains.workload();
-  if (e.workers() < 1 || e.gains.base().persistent) return {};
+  if (e.workers() < 1 || (e.gains.base().persistent && !madeForEachEpoch(e))) return {};
   const double start = startupShare(e), withFirsts = slowFirstsShare(e);
   const double share = std::max(start, withFirsts);
   if (share <= kStartupShare || e.drawingAhead.value > share / 2) return {};
@@ -96,33 +154,23 @@ Maybe<Finding> workerStartup(const Evidence& e) {
     addEvidence(f, "{} per epoch of {} steps", {timeWord(perEpoch), numberWord(steps)});
   else if (w.stepsPerEpoch > 0)
     addEvidence(f, "{} per epoch", {timeWord(perEpoch)});
-  PipelineSettings s = e.gains.base();
-  s.persistent = true;
-  PipelineSettings slow = s;
-  // Not all that is slow at an epoch's begin need be so for the start: the iterator of an iterable
-  // data set, and the program's own code there.
-  slow.slowFirsts = true;
-  return withAdvice(
-      f, {keepIterator(e),
-          adviceOf(kPersistentWorkers, {"loader_arg", "persistent_workers", "False", "True"},
-                   e.gains.predict(s, slow, s),
-                   "the workers' memory stays in use between epochs; workers do not see changes to "
-                   "the dataset object between epochs"),
-          fewerWorkers(e, kFewerStarts)});
+  return withAdvice(f,
+                    {keepIterator(e), goingOn(e), forkWorkers(e), fewerWorkers(e, kFewerStarts)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kWorkerStartup(
-    "load.worker_startup", workerStartup, offers(kPersistentWorkers, kFewerStarts, kKeepIterator),
+    "load.worker_startup", workerStartup,
+    offers(kPersistentWorkers, kOneLoader, kForkWorkers, kFewerStarts, kKeepIterator),
     {.cause =
          R"(The workers end with each epoch and are restarted. Imports, the copy of the dataset and the
   first batches are repeated each time. The next step also copies memory that forked workers share.)",
-     .rule = R"(persistent_workers is off, and starting workers takes over 2 % of the window, or the
-  pipeline model predicts over 5 % without it: what a worker imports or compiles in its first batch
-  is done again in each epoch. Evaluation counts where the same line makes its loader. If most of
-  that time is the sampler's, load.ipc names it.)",
-     .fixes = R"(- persistent_workers=True.
+     .rule = R"(persistent_workers is off, or another loader is made for each epoch, and starting
+  workers takes over 2 % of the window, or the pipeline model predicts over 5 % without it: what a
+  worker imports or compiles in its first batch is done again in each epoch. Evaluation counts where
+  the same line makes its loader. If most of that time is the sampler's, load.ipc names it.)",
+     .fixes = R"(- persistent_workers=True. A loader made before the epochs, not in them.
 - num_workers=0, or fewer, if batches are so cheap that starting workers costs more.
 - Longer epochs: a sampler that repeats the data set. One iterator, not next(iter(loader)).
 - fork instead of spawn, lighter imports in the main module.)",

@@ -54,6 +54,8 @@ bool threadsFallBehind(const Evidence& e) {
 
 bool threadsLackCores(const Evidence& e) {
   constexpr double kStarved = 0.15;  // of the window: more than a woken thread waits for its turn
+  constexpr double kOwn = 0.75;      // of the usable cores: below, others are who fills them
+  if (!e.quietHost() && e.run.jobCpuRatio.value_or(1) < kOwn) return false;
   return coresFull(e) || e.starved > kStarved;
 }
 

@@ -14,7 +14,7 @@ void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are i
 // Without a known loader: threads of the training process make the batches (tf.data's, a prefetch
 // thread's), and the step waits for those more than for reading.
 [[nodiscard]] bool threadsFallBehind(const Evidence& e);
-// The cores are full, or the training thread itself often waits for one.
+// The cores are full, by the job, or the training thread itself often waits for one.
 [[nodiscard]] bool threadsLackCores(const Evidence& e);
 // Of the time, the part in which Python code of those threads was on a CPU; over 1 where several
 // were at once.

@@ -36,7 +36,9 @@ const AdviceDefinition kLoadInProcesses{
     "load_in_processes", {}, [](const AdviceContext& c) {
       return "Make this code cheaper, or make batches ahead in other processes" +
              atLine(c.finding.where) + " (" + std::string(processesFor(c)) +
-             "). A thread gains little here: this code holds the GIL, which the step needs too.";
+             "). A thread gains little here: this code holds the GIL, which the step needs too. "
+             "What "
+             "is the same in each pass, make once.";
     }};
 
 const AdviceDefinition kIntoLoader{
@@ -144,20 +146,20 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
                                    {}, "the model is trained on other episodes")});
   if (belowTorchLoader(e, phase))
     return withAdvice(
-        f, {adviceOf(kFirstWorkers, {"code", "num_workers", "0", "more"}, madeBeside(e, made),
+        f, {adviceOf(kFirstWorkers, {"code", "num_workers", "0", "more"},
+                     madeBeside(e, made, Beside::kProcess),
                      "a process for each, and its memory; the same code may take more CPU there")});
   Advice ahead = loadAhead(e, made);
-  // Full cores leave it little: cheaper batches are then the other way.
-  Maybe<Advice> cheaper;
-  if (ahead.predicted.speedup.value_or(kWorthIt) < kWorthIt) cheaper = cheaperBatches(e);
   if (phase == Phase::kTransform && !threadGains(e)) {
     const StackFacts& s = e.trainer.stacks;
     addEvidence(f, "making data holds the GIL {} of its time, the step {}",
                 {ratioWord(s.lockOfData.ratio()), ratioWord(s.lockOfCompute.ratio())});
     ahead = adviceOf(kLoadInProcesses, {"code", "loading", "in the loop", "in processes"},
-                     ahead.predicted, "batches are copied between processes");
+                     madeBeside(e, made, Beside::kProcess), "batches are copied between processes");
   }
-  return withAdvice(f, {ahead, cheaper});
+  // Full cores leave it little: cheaper batches are then the other way.
+  if (ahead.predicted.speedup.value_or(kWorthIt) < kWorthIt) offer(f, cheaperBatches(e));
+  return withAdvice(f, {ahead});
 }
 
 // The loader's batches are not what the model gets: the loop goes on with them.

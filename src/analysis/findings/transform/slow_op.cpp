@@ -68,6 +68,8 @@ std::string hintFor(const Finding& f) {
   if (f.native.ratio > kHalf && kernelWork(f.native.function.raw()).phase == Phase::kExtract)
     return "most of that is the kernel's copying of file data. Read less, as by an index where a "
            "database is searched, or map the file";
+  if (f.native.ratio > kHalf && f.native.function.raw() == "getdents64")
+    return "most of that lists a directory. List it once, when the data set is made";
   for (const Hint& hint : kHints)
     if (fitsModule(module, hint.module) &&
         (hint.function.empty() || fitsFunction(hot.function.raw(), hint.function)))
@@ -87,6 +89,30 @@ const AdviceDefinition kCheaperOp{"cheaper_op", {}, [](const AdviceContext& c) {
                                            " cheaper, or call it less" + calledAt(c.finding) +
                                            ": " + hintFor(c.finding) + ".";
                                   }};
+
+// What lists directories, or seeks names in such a list: as long for one file as for all.
+constexpr std::pair<std::string_view, std::string_view> kListers[] = {
+    {"glob.py", ""},
+    {"os.py", "walk"},
+    {"os.py", "_walk"},
+    {"os.py", "scandir"},
+    {"os.py", "listdir"},
+    {"fnmatch.py", ""},
+    {"pathlib.py", "*glob*"},
+    {"pathlib/", "*glob*"},
+    {"pathlib.py", "*_iterate_directories"},
+    {"pathlib.py", "*_select_from"},
+    {"pathlib.py", "*iterdir"},
+    {"pathlib/", "*iterdir"},
+    {"pathlib/", "*_select*"},
+};
+
+const AdviceDefinition kListOnce{
+    "list_once", {}, [](const AdviceContext& c) {
+      return "List the directory once, when the data set is made, not for each sample" +
+             atLine(c.finding.where) +
+             ": keep the paths, by name, in a list or a dict of the data set.";
+    }};
 
 // What opens an archive or a database and reads its directory: as long for one member as for all.
 constexpr std::pair<std::string_view, std::string_view> kOpeners[] = {
@@ -111,11 +137,26 @@ const AdviceDefinition kOpenOnce{
              ": keep it in the data set, and open it in the first __getitem__ that finds none.";
     }};
 
-bool opens(const SourceLine& hot) {
-  const ModulePath module = {hot.file.raw(), false};
-  for (const auto& [file, function] : kOpeners)
-    if (fitsModule(module, file) && fitsFunction(hot.function.raw(), function)) return true;
+template <class Functions>
+bool isOneOf(const Functions& functions, const ModulePath& module, std::string_view name) {
+  for (const auto& [file, function] : functions)
+    if (fitsModule(module, file) && (function.empty() || fitsFunction(name, function))) return true;
   return false;
+}
+bool opens(const SourceLine& hot) {
+  return isOneOf(kOpeners, ModulePath{hot.file.raw(), false}, hot.function.raw());
+}
+
+// Of the producers' samples on a CPU: those that list directories.
+double listing(const Evidence& e) {
+  double samples = 0;
+  for (const FunctionSamples& f : e.trainer.stacks.functions) {
+    if (f.side != Side::kProducer || f.hot.none()) continue;
+    const StackSeen& frame = e.trace.stack(f.hot);
+    const ModulePath module = modulePathOf(e.trace.text(frame.file));
+    if (isOneOf(kListers, module, e.trace.text(frame.function))) samples += f.running;
+  }
+  return samples;
 }
 
 Maybe<Advice> openOnce(const Evidence& e, const HotFunction& op, double share) {
@@ -137,21 +178,34 @@ Maybe<Finding> slowOp(const Evidence& e) {
   const Maybe<HotFunction> op = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning});
   // What runs in a loader's own next() has no Python frame.
   if (!op || 2 * op->handing > op->samples) return {};
-  const Share share = shareOf(op->samples, all);
+  const Share listed = shareOf(listing(e), all);
+  const bool lists = listed.low > kMuchOfCpu;
+  const Share share = lists ? listed : shareOf(op->samples, all);
   const double ofWindow = share.value * e.transform;
   if (share.low <= kMuchOfCpu || ofWindow <= kNotable) return {};
-  Finding f = loaderFinding(e, ofWindow, "One function takes much of the time to make batches");
+  Finding f = loaderFinding(e, ofWindow,
+                            lists ? "Directories are listed again and again to make batches"
+                                  : "One function takes much of the time to make batches");
   f.where = op->where;
-  if (2 * op->reading > op->samples) f.phase = Phase::kExtract;
+  if (lists || 2 * op->reading > op->samples) f.phase = Phase::kExtract;
   point(f, *op);
   if (share.high - share.value > kWide || share.value - share.low > kWide)
     f.confidence = lowered(f.confidence);
-  addEvidence(f, "{} of the CPU time to make batches is in {}",
+  addEvidence(f,
+              lists ? "{} of the CPU time to make batches lists directories, most in {}"
+                    : "{} of the CPU time to make batches is in {}",
               {ratioWord(share.value), textWord(nameOf(*op))});
   addIntervalEvidence(
       f, share, all.samples,
       op->processes == 1 ? " in 1 process" : " in " + std::to_string(op->processes) + " processes");
   if (!op->rule.empty()) addEvidence(f, "by rule {}", {textWord(op->rule)});
+  if (lists)
+    return withAdvice(
+        f, {adviceOf(kListOnce, {"code", "directory", "listed again and again", "listed once"},
+                     predictScaled(e, &PipelineSettings::cpuScale, 1 - share.value * 0.98,
+                                   1 - share.value * 0.5, 1 - share.value,
+                                   "all samples are of a few directories"),
+                     "files that are added later are not seen")});
   return withAdvice(
       f, {openOnce(e, *op, share.value),
           adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
@@ -161,14 +215,15 @@ Maybe<Finding> slowOp(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kSlowOp(
-    "transform.slow_op", slowOp, offers(kCheaperOp, kOpenOnce),
+    "transform.slow_op", slowOp, offers(kCheaperOp, kOpenOnce, kListOnce),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause = R"(One function takes a large part of the producers' CPU time. Optimize it first.)",
      .rule =
          R"(one function is the innermost Python frame in over 30 % of the producers' samples on a
   CPU (at the low end of a 90 % interval), and this is over 5 % of the window. Time in C below a
   Python function counts for that function.)",
-     .fixes = R"(- What opens an archive or a database: once in each worker.
+     .fixes =
+         R"(- What opens an archive or a database: once in each worker. What lists a directory: once.
 - Vectorise it or use a compiled equivalent.
 - Do it on the batch, on the device, or before training.
 - Reduce the data early: crop or resize before expensive operations.)",

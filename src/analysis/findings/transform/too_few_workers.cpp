@@ -58,14 +58,17 @@ const AdviceDefinition kMoreProducers{
                 "the work, because it holds the GIL; with threads if compiled code does the work.");
     }};
 
+const char* whileCores(const Evidence& e) {
+  return e.coresUsed < kFewIdle ? " while cores are idle" : " while the job can have more cores";
+}
+
 Maybe<Finding> tooFewThreads(const Evidence& e) {
   if (!threadsFallBehind(e) || threadsLackCores(e) || pythonFallsBehind(e) || lockBound(e))
     return {};
   const auto all = static_cast<std::int64_t>(e.trainer.threads.size());
   const bool processes = threadsOfOthers(e) == all;  // a pool that the program started itself
   const std::string who = processes ? "processes" : "threads";
-  Finding f =
-      threadsFinding(e, "Too few " + who + " make batches: the step waits while cores are idle");
+  Finding f = threadsFinding(e, "Too few " + who + " make batches: the step waits" + whileCores(e));
   if (makesSequences(e.trace))
     return withAdvice(f, {adviceOf(kSequenceWorkers, {"code", "workers", "one", "more"},
                                    moreAtOnce(e, f.shareRatio, 2, "workers make"),
@@ -87,11 +90,10 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
   const bool busy = e.workersBusy >= kWorkersBusy;
   // Workers that rest now and then (between epochs) are still too few where the model says so.
   if (!busy && more->predicted.speedup.value_or(1) < kWorthIt) return {};
-  Finding f = loaderFinding(e, e.steadyWait(),
-                            std::string("Too few workers: ") +
-                                (busy ? "they are busy" : "the step waits for them") +
-                                (e.coresUsed < kFewIdle ? " while cores are idle"
-                                                        : " while the job can have more cores"));
+  Finding f =
+      loaderFinding(e, e.steadyWait(),
+                    std::string("Too few workers: ") +
+                        (busy ? "they are busy" : "the step waits for them") + whileCores(e));
   addWaitEvidence(f, e);
   addEvidence(f, "{} busy {} of the time",
               {countWord(e.workers(), "worker"), ratioWord(e.workersBusy)},
