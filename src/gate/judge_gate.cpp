@@ -259,6 +259,22 @@ GateResult refused(GateResult result, Outcome outcome, std::string why) {
   return result;
 }
 
+constexpr const char* kOthersCpu = "resources.external_cpu_ratio";
+
+// The run beside which other programs used the largest part of the CPU; null: little in all.
+const GateRun* busiestHost(std::span<const GateRun> base, std::span<const GateRun> head) {
+  double largest = 0.10;
+  const GateRun* found = nullptr;
+  for (const auto side : {base, head})
+    for (const GateRun& run : side)
+      if (const auto at = run.numbers.find(kOthersCpu);
+          at != run.numbers.end() && at->second > largest) {
+        largest = at->second;
+        found = &run;
+      }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::string> notesOn(std::span<const GateRun> base, std::span<const GateRun> head) {
@@ -274,6 +290,10 @@ std::vector<std::string> notesOn(std::span<const GateRun> base, std::span<const 
                       inQuotes(run.path) +
                       ". A step is not the same work: compare samples a second.");
     }
+  if (const GateRun* run = busiestHost(base, head))
+    notes.push_back("Other programs used " + percentText(run->numbers.at(kOthersCpu)) +
+                    " of the usable cores in " + inQuotes(run->path) +
+                    ": what took longer there may be their doing.");
   for (const auto side : {base, head})
     for (const GateRun& run : side) {
       if (const std::string failed = failureOf(run); !failed.empty())

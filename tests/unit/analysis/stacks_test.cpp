@@ -280,6 +280,37 @@ TEST_CASE("a profiler that the program starts is to be turned off, not to log le
   CHECK(profiled.second == "no_profiler");
 }
 
+TEST_CASE("data that the loop makes beside its loader are the loop's, or samples it gets itself") {
+  const auto found = [](const std::string& function) {
+    const Analysis a = analyze(test::traceOf(
+        test::kTrainer + test::kWorker + "manifest cores_usable=4\n" +
+        "0 stack stack=1 file=\"train.py\" function=\"main\" line=9\n"
+        "0 stack stack=2 caller=1 file=\"train.py\" line=31 function=\"" +
+        function +
+        "\"\n0 stack stack=3 caller=2 file=\"/u/lib/python3.11/site-packages/PIL/Image.py\" "
+        "function=\"Image.resize\"\n"
+        "0 stack stack=4 caller=1 file=\"/u/lib/python3.11/site-packages/torch/autograd/"
+        "__init__.py\" function=\"backward\"\n"
+        "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=1 batch_size=4\n"
+        "0 iterator thread=1 loader=1 epoch=1 key=5 duration=1ms\n"
+        "0 worker thread=2 key=5 worker=0 workers=1\n"
+        "repeat 300 every 100ms\n"
+        "4ms task thread=2 key=5 worker=0 batch=0+1*i fetch_begin=0 fetch_end=5ms put_end=6ms "
+        "cpu=5ms\n"
+        "10ms fetch thread=1 loader=1 epoch=1 duration=1ms cpu=1ms batch=0+1*i worker=0 ready=1\n"
+        "10ms slice thread=1 duration=90ms run=90ms samples=9 wait=running\n"
+        "15ms stack_slice thread=1 duration=30ms stack=3 samples=4\n"
+        "55ms stack_slice thread=1 duration=40ms stack=4 samples=5\n"
+        "100ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    const Finding* f = test::find(a, "transform.in_process");
+    REQUIRE(f);
+    return std::pair(f->shareRatio, f->advice.at(0).id);
+  };
+  CHECK(near(found("mix").first, 0.45, 0.06));  // four of nine samples
+  CHECK(found("mix").second == "into_loader");
+  CHECK(found("Photos.__getitem__").second == "keep_of_samples");
+}
+
 TEST_CASE("samples that saw the same in a row are one witness") {
   // One sample of a second and 99 short ones: an interval as of a few samples, not of two hundred.
   SampleSum apart, together;

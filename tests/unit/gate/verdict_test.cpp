@@ -205,6 +205,18 @@ TEST_CASE("findings are not judged without a base, and that is no pass in silenc
                             "New findings were not judged: no base to compare findings with."});
 }
 
+TEST_CASE("the run beside which others used much of the CPU is named") {
+  Side base = sampleSide(100, 0.01), head = sampleSide(100, 0.01);
+  base[1].numbers["resources.external_cpu_ratio"] = 0.09;
+  CHECK(notesOn(base, head).empty());
+  base[1].numbers["resources.external_cpu_ratio"] = 0.3;
+  head[2].numbers["resources.external_cpu_ratio"] = 0.57;
+  head[2].path = "busy.stallprof";
+  const std::vector<std::string> notes = notesOn(base, head);
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Contains("57 % of the usable cores in 'busy.stallprof'"));
+}
+
 TEST_CASE("one run that is named twice is no two runs") {
   const Side base = sampleSide(100, 0.01);
   Side head = sampleSide(100, 0.01);

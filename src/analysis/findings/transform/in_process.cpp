@@ -46,6 +46,12 @@ const AdviceDefinition kIntoLoader{
     "Move this work to the data set or the loader's collate_fn, so that its workers do it during "
     "the step."};
 
+const AdviceDefinition kKeepOfSamples{
+    "keep_of_samples", {}, [](const AdviceContext& c) {
+      return "Do not get whole samples in the loop" + atLine(c.finding.where) +
+             ": read only what it needs of them (labels, sizes), or keep that from the first time.";
+    }};
+
 // What it does next depends on what the model does now: it cannot run ahead.
 const AdviceDefinition kSeveralEnvironments{
     "several_environments", {}, [](const AdviceContext& c) {
@@ -162,15 +168,33 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   return withAdvice(f, {ahead});
 }
 
-// The loader's batches are not what the model gets: the loop goes on with them.
+// Samples of the data set that the loop gets itself: for the weights of a sampler, say.
+bool readsDataset(const Maybe<HotFunction>& line) {
+  const std::string function = line ? line->where.function.raw() : "";
+  return function.ends_with("__getitem__") || function.ends_with("__getitems__");
+}
+
+// The loader's batches are not what the model gets: the loop goes on with them. Or it makes data
+// beside those.
 Maybe<Finding> inLoop(const Evidence& e) {
+  const Maybe<HotFunction> line = makingLine(e, Phase::kTransform);
+  const bool reads = readsDataset(line);
   Finding f =
-      loaderFinding(e, e.inLoop, "Batches are finished in the training loop, not by the loader");
+      loaderFinding(e, e.inLoop,
+                    reads ? "The loop reads samples of the data set itself, beside its loader"
+                          : "Batches are finished in the training loop, not by the loader");
   f.confidence = std::min(Confidence::kMedium, shareConfidence(e));
-  addEvidence(f, "the loop makes data between loader and model {} of the time",
+  addEvidence(f,
+              reads ? "the loop makes samples outside of the loader {} of the time"
+                    : "the loop makes data between loader and model {} of the time",
               {ratioWord(e.inLoop)}, ratioWord(e.inLoop));
   addCoresEvidence(f, e);
-  pointAtMaking(f, makingLine(e, Phase::kTransform));
+  pointAtMaking(f, line);
+  if (reads)
+    return withAdvice(f, {adviceOf(kKeepOfSamples, {"code", "samples", "read again", "kept"},
+                                   assuming("a tenth of the time remains, at best none",
+                                            withoutOverhead(e, e.inLoop, 0.1, 0.5, 0)),
+                                   "what is kept takes memory")});
   // What leaves the loop takes a core elsewhere: no more leaves than cores are idle.
   const double leaves = std::min(e.inLoop, (1 - e.coresUsed) * e.run.cores);
   Prediction gain;
@@ -217,8 +241,8 @@ Maybe<Finding> inProcess(const Evidence& e) {
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
     offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kMoreRequests,
-           kLoadInProcesses, kFirstWorkers, kIntoLoader, kOutOfPython, kSeveralEnvironments,
-           kCheaperSampler),
+           kLoadInProcesses, kFirstWorkers, kIntoLoader, kKeepOfSamples, kOutOfPython,
+           kSeveralEnvironments, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The training process makes the data itself, because the loader has no workers or the loop
