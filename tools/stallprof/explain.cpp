@@ -139,9 +139,11 @@ class ExplainCommand final : public Command {
   }
 
   int run() override {
-    if (!id_.empty() && (list_ || !file_.empty() || !rule_.empty()))
+    if (!id_.empty() && (list_ || !rule_.empty()))
       return fail("explain takes a finding, or --rule or --rules, not both", 2);
-    if (list_ || !file_.empty() || !rule_.empty()) return explainRules(file_, rule_);
+    // A file of rules alone lists them, not beside a finding: a configuration may name one.
+    if (list_ || !rule_.empty() || (!file_.empty() && id_.empty()))
+      return explainRules(file_, rule_);
     if (id_.empty()) {
       listIds(stdout);
       return 0;

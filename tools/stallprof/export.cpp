@@ -204,10 +204,15 @@ class ExportCommand final : public Command {
     declareContent(app);
   }
 
+  void parse(CLI::App& app, const std::vector<std::string>& words) override {
+    parseWords(app, words);
+    without_ = withoutEffect(app);
+  }
+  std::string check() override { return without_; }
+
   int run() override {
     if (request_.format.empty() || request_.recording.empty())
       return fail("export needs a recording and -f FORMAT", 2);
-    if (const std::string why = withoutEffect(); !why.empty()) return fail(why, 2);
     if (const Status free = wouldReplace(request_.file, kOrForce); !request_.force && !free.ok())
       return fail(free.error().message, 1);
     const Result<RuleTable> table = readRules(request_.rules);
@@ -224,8 +229,8 @@ class ExportCommand final : public Command {
   }
 
  private:
-  // "" or which option says nothing of this format.
-  [[nodiscard]] std::string withoutEffect() const {
+  // "" or which option of the command line, not of a configuration, says nothing of this format.
+  [[nodiscard]] std::string withoutEffect(const CLI::App& app) const {
     const std::string& format = request_.format;
     const bool stacks = format == "folded" || format == "speedscope", csv = format == "csv";
     const std::pair<const char*, bool> options[] = {
@@ -234,14 +239,12 @@ class ExportCommand final : public Command {
         {"--by", stacks},
         {"--state", stacks}};
     for (const auto& [option, counts] : options)
-      if (!counts && app_->get_option(option)->count() > 0)
-        return std::string(option) + " has no effect with -f " + format +
-               "; see stallprof export --help";
+      if (!counts && !format.empty() && app.get_option(option)->count() > 0)
+        return std::string(option) + " has no effect with -f " + format;
     return "";
   }
 
   void declareContent(CLI::App& app) {
-    app_ = &app;
     addChoice(app, "--table", request_.table, {"steps", "findings"},
               "csv: steps (default) or findings");
     addChoice(app, "--detail", request_.amount, {"bounded", "full"},
@@ -256,7 +259,7 @@ class ExportCommand final : public Command {
   }
 
   ExportRequest request_;
-  const CLI::App* app_ = nullptr;
+  std::string without_;
 };
 
 }  // namespace

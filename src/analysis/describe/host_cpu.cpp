@@ -78,13 +78,13 @@ double makingCpu(const TrainerFacts& trainer, const Interval& within) {
 
 // Of workers until they ask for their first task: the model has it as time of an epoch's start.
 double startingCpu(const Trace& trace, const TrainerFacts& trainer, const Interval& within) {
+  std::set<ProcessId> ours;
+  for (const WorkerFacts& worker : trainer.workers) ours.insert(worker.process);
   double sum = 0;
   for (const auto& row : trace.workers) {
     const ProcessLife& process = trace.process(trace.thread(row.data.thread).process);
-    const bool ours = std::any_of(trainer.workers.begin(), trainer.workers.end(),
-                                  [&](const WorkerFacts& w) { return w.process == process.id; });
     const Interval start = {within.begin, std::min(within.end, row.at)};
-    if (ours && start.begin < start.end)
+    if (start.begin < start.end && ours.count(process.id) != 0)
       sum += used(process, &ProcessUsage::cpu, start).value_or(0);
   }
   return sum;

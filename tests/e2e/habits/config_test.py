@@ -137,6 +137,15 @@ class Reading(Config):
         self.fails("needs --ab|need --ab", "gate", "--keep", "x", "a", "--", "b")
         self.assertEqual(self.call("run", "--loader", "a.py:1", "--", "true").returncode, 125)
 
+    def test_what_says_nothing_of_this_call_is_left_aside(self):
+        self.write("rules.toml", '[[rule]]\nid = "mine.read"\nphase = "extract"\nmodules = ["mine.py"]\n')
+        self.write("stallprof.toml", '[export]\nby = "role"\n[explain]\nrules = "rules.toml"\n')
+        done = self.call("export", "-f", "chrome", self.recording)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.fails("--by has no effect with -f chrome", "export", "-f", "chrome", "--by", "role", self.recording)
+        self.assertTrue(self.call("explain", "load.ipc").stdout.startswith("load.ipc"))
+        self.assertIn("mine.read", self.call("explain").stdout)
+
     def test_an_option_that_may_take_a_value_takes_true_or_the_value(self):
         for value, said in (("true", "gpu on, gpu windows off"), ('"windows"', "gpu off, gpu windows on"), ("false", "gpu off, gpu windows off")):
             self.write("stallprof.toml", f'[run]\ngpu = {value}\n')

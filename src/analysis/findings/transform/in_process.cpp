@@ -37,8 +37,7 @@ const AdviceDefinition kLoadInProcesses{
       return "Make this code cheaper, or make batches ahead in other processes" +
              atLine(c.finding.where) + " (" + std::string(processesFor(c)) +
              "). A thread gains little here: this code holds the GIL, which the step needs too. "
-             "What "
-             "is the same in each pass, make once.";
+             "What is the same in each pass, make once.";
     }};
 
 const AdviceDefinition kIntoLoader{
