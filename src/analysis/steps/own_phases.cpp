@@ -111,7 +111,9 @@ class PhaseFinder {
     const OwnSamples& f = found->second;
     const bool data = reads(f) || (noModel(f) && fromSources(f)) || cutsArrays(f) ||
                       (fetched_ && preparesData(f)) || isNamedForBatches(frame, f);
-    if (f.model <= kNoModel * f.all && (data || feedsModel(frame, f))) return true;
+    // What calls the steps reads at lines of its own, however little of its time the steps are.
+    const bool steps = calls_.count(found->first) > 0;
+    if (!steps && f.model <= kNoModel * f.all && (data || feedsModel(frame, f))) return true;
     if (trace_.stack(frame).iterates) return yieldsBatches(frame);
     const OwnSamples line = lineOf(frame);
     const bool above = trace_.stack(frame).line < firstOfModel(found->first) && noModel(line);

@@ -158,20 +158,24 @@ TEST_CASE("stacks below the fetch of PyTorch's loader ask for workers where the 
 }
 
 TEST_CASE("libraries that an environment's own function calls are of the environment") {
-  const auto advised = [](const std::string& function) {
+  const auto advised = [](const std::string& function,
+                          const std::string& above = "/u/site-packages/other/run.py") {
     const Analysis a = analyze(test::traceOf(
-        test::kTrainer + kReadFrames + "0 stack stack=30 caller=1 file=\"train.py\" line=50 " +
-        "function=\"" + function +
+        test::kTrainer + kReadFrames +
+        "0 stack stack=29 caller=1 line=9 function=\"step\" file=\"" + above +
+        "\"\n0 stack stack=30 caller=29 file=\"train.py\" line=50 function=\"" + function +
         "\"\n0 stack stack=31 caller=30 file=\"/u/site-packages/numpy/_core/_methods.py\" "
         "function=\"_clip\" line=9\nrepeat 200 every 100ms\n"
         "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
         seen(10, 1, 30) + seen(20, 4, 31) + seen(60, 4, 4) +
         "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
     const Finding* found = test::find(a, "transform.in_process");
-    return found ? found->advice.at(0).id : std::string();
+    return found ? found->advice.at(0).id + ", " + found->advice[0].change.from : std::string();
   };
-  CHECK(advised("GridEnv.step") == "several_environments");
-  CHECK(advised("Grid.read") == "load_in_processes");
+  CHECK(advised("GridEnv.step") == "several_environments, 1");
+  CHECK(advised("GridEnv.step", "/u/site-packages/gymnasium/vector/sync_vector_env.py") ==
+        "several_environments, in turn");
+  CHECK(advised("Grid.read") == "load_in_processes, in the loop");
 }
 
 TEST_CASE("without a model that rules know, nothing distinguishes preparing from computing") {
@@ -256,6 +260,25 @@ TEST_CASE("the iterator of a loop around the training makes data, unless it trai
   CHECK(near2(under(seen(10, 3, 22, "released") + seen(40, 3, 23)), 0));  // asks a model
   CHECK(near2(under(seen(10, 6, 21, "released"), "28"), 0));  // what it calls there is not known
   CHECK(near2(under(seen(10, 6, 21, "released"), "33 iterates=1"), 0));  // a loop beside it
+}
+
+// As Equinox's, which calls it below main() at 32 (40), while the iterator at 28 reads images.
+TEST_CASE("a function that calls the steps makes no data as a whole, however much it reads") {
+  const std::string frames =
+      "0 stack stack=40 caller=16 file=\"/u/site-packages/equinox/_jit.py\" function=\"_call\" "
+      "line=263\n"
+      "0 stack stack=41 file=\"train.py\" function=\"main\" line=28 iterates=1\n"
+      "0 stack stack=42 caller=41 file=\"/u/site-packages/PIL/Image.py\" "
+      "function=\"Image.resize\" line=9\n";
+  const auto place = [](int line, const char* function, const char* file) {
+    return "0 step_place thread=1 optimizer=1 line=" + std::to_string(line) + " function=\"" +
+           function + "\" file=\"" + file + "\"\n";
+  };
+  const double data = transformed(
+      seen(0, 8, 42) + seen(80, 2, 40, "released"),
+      place(263, "_call", "/u/site-packages/equinox/_jit.py") + place(32, "main", "train.py"),
+      frames);
+  CHECK(near2(data, 0.8));
 }
 
 // As JAX's: main() calls it at 32 (16), and again at 21 while it warms up; above that call, at 30

@@ -51,9 +51,16 @@ const AdviceDefinition kKeepOfSamples{
              ": read only what it needs of them (labels, sizes), or keep that from the first time.";
     }};
 
+constexpr const char* kInTurn = "in turn";  // several environments
+
 // What it does next depends on what the model does now: it cannot run ahead.
 const AdviceDefinition kSeveralEnvironments{
     "several_environments", {}, [](const AdviceContext& c) {
+      if (c.advice.change.from == kInTurn)
+        return "Make a step of an environment cheaper" + atLine(c.finding.where) +
+               ", as arrays of all of them or compiled: they are stepped in turn. Separate "
+               "processes "
+               "(AsyncVectorEnv, SubprocVecEnv) gain where one step takes over a millisecond.";
       return "Step several environments at once" + atLine(c.finding.where) +
              ": in separate processes or as arrays (gymnasium.vector), so that one forward pass "
              "serves all of them. Or compile the simulation.";
@@ -76,14 +83,28 @@ bool mostly(const Evidence& e, Phase phase, Is&& is) {
   return those > 0 && 2 * those >= all;
 }
 
-// Without the hook (attached, python -I) only stacks show that a loader of PyTorch's makes them.
-bool belowTorchLoader(const Evidence& e, Phase phase) {
+// Below a file of a library's.
+bool mostlyBelow(const Evidence& e, Phase phase, std::initializer_list<std::string_view> files) {
   return mostly(e, phase, [&](const FunctionSamples& f) {
-    for (StackId stack = f.hot; !stack.none(); stack = e.trace.stack(stack).caller)
-      if (e.trace.text(e.trace.stack(stack).file).ends_with("torch/utils/data/_utils/fetch.py"))
+    for (StackId stack = f.hot; !stack.none(); stack = e.trace.stack(stack).caller) {
+      const std::string_view file = e.trace.text(e.trace.stack(stack).file);
+      if (std::any_of(files.begin(), files.end(), [&](auto end) { return file.ends_with(end); }))
         return true;
+    }
     return false;
   });
+}
+
+// Without the hook (attached, python -I) only stacks show that a loader of PyTorch's makes them.
+bool belowTorchLoader(const Evidence& e, Phase phase) {
+  return mostlyBelow(e, phase, {"torch/utils/data/_utils/fetch.py"});
+}
+
+// Those that a vector of environments steps one after the other.
+bool steppedInTurn(const Evidence& e, Phase phase) {
+  return mostlyBelow(e, phase,
+                     {"gymnasium/vector/sync_vector_env.py", "gym/vector/sync_vector_env.py",
+                      "stable_baselines3/common/vec_env/dummy_vec_env.py"});
 }
 
 // Functions of the program that step an environment: what they call in libraries, too.
@@ -147,8 +168,11 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   pointAtMaking(f, line);
   if (awaits) return withAdvice(f, {moreRequests(e, "these tasks", made), loadAhead(e, made)});
   if (inEnvironment(e, phase))
-    return withAdvice(f, {adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"},
-                                   {}, "the model is trained on other episodes")});
+    return withAdvice(
+        f, {steppedInTurn(e, phase)
+                ? adviceOf(kSeveralEnvironments, {"code", "environments", kInTurn, "at once"}, {})
+                : adviceOf(kSeveralEnvironments, {"code", "environments", "1", "several"}, {},
+                           "the model is trained on other episodes")});
   if (belowTorchLoader(e, phase))
     return withAdvice(
         f, {adviceOf(kFirstWorkers, {"code", "num_workers", "0", "more"},
