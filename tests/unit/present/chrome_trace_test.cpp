@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "present/timeline/chrome_trace.h"
 
+#include <nlohmann/json.hpp>
+
 #include "tests/unit/present/export_sample.h"
 
 using namespace stallprof;
 using namespace stallprof::samples;
 
 namespace {
+
+using Json = nlohmann::json;
 
 Drawn drawChrome(const Sample& of, const TimelineOptions& options = {}) {
   return drawWith(writeChromeTrace, of, options);
@@ -16,6 +20,24 @@ Drawn drawChrome(const Sample& of, const TimelineOptions& options = {}) {
 
 TEST_CASE("the trace of every golden recording passes the check, whole and bounded") {
   checkGoldens(writeChromeTrace, "trace events", [](const Drawn&, const TraceCheck&) {});
+}
+
+TEST_CASE("the memory of a process ends with it") {
+  const std::string usage =
+      "ms usage process=2 cpu=1ms rchar=0 syscr=0 read_bytes=0 majflt=0 "
+      "shared=0 threads=1 rss=500000000\n";
+  const Drawn drawn =
+      drawChrome(sampleOf(goldenText("worker_startup") + "1500" + usage + "2500" + usage));
+  double at = -1, last = -1;
+  const Json json = Json::parse(drawn.text);
+  for (const Json& event : json["traceEvents"])
+    if (event["ph"] == "C" && event["name"] == "RSS" && event["pid"] == 102 &&
+        event["ts"].get<double>() > at) {
+      at = event["ts"];
+      last = event["args"]["MB"];
+    }
+  CHECK(at > 0);
+  CHECK(last == 0);
 }
 
 TEST_CASE("a bounded trace is smaller, keeps whole steps and says what it merged") {

@@ -528,4 +528,16 @@ TEST_CASE("a report of few samples says how many there were, and what limits the
         "recorder 1.1 % of one core, 1.87 samples/s of a thread (--hz, --budget)");
 }
 
+TEST_CASE("of very many epochs Markdown lists the first and the last") {
+  Analysis a;
+  for (int i = 0; i < 300; ++i) {
+    a.epochs.emplace_back();
+    a.epochs.back().index = i;
+  }
+  const std::string text = reportMarkdown(a, {});
+  CHECK(text.find("\n- 0: ") != std::string::npos);
+  CHECK(text.find("\n- 299: ") != std::string::npos);
+  CHECK(text.find("\n- 150: ") == std::string::npos);
+}
+
 }  // namespace stallprof
