@@ -293,7 +293,7 @@ std::vector<std::string> notesOn(std::span<const GateRun> base, std::span<const 
   if (const GateRun* run = busiestHost(base, head))
     notes.push_back("Other programs used " + percentText(run->numbers.at(kOthersCpu)) +
                     " of the usable cores in " + inQuotes(run->path) +
-                    ": what took longer there may be their doing.");
+                    ": they may be why it took longer.");
   for (const auto side : {base, head})
     for (const GateRun& run : side) {
       if (const std::string failed = failureOf(run); !failed.empty())

@@ -28,8 +28,7 @@ double readUntil(const Table<ProcessUsage>& rows, Nanos at) {
 double countedUntil(const ProcessLife& process, Nanos at) {
   const double read = readUntil(process.usage, at);
   if (process.gone > at) return read;
-  const Interval life = {process.seen - Nanos{1}, process.gone};
-  return std::max(read, used(process, &ProcessUsage::cpu, life).value_or(0));
+  return std::max(read, usedInLife(process, &ProcessUsage::cpu).value_or(0));
 }
 
 // CPU of processes that came and went between two samples: the host row's sum has it, by their

@@ -22,11 +22,10 @@ EndedChildren::EndedChildren(const Trace& trace) {
     if (child.parent.none() || child.gone == Nanos::max() || child.usage.empty()) continue;
     const ProcessUsage& last = child.usage.back().data;
     ProcessUsage ended = last;
-    const Interval life = {child.seen - Nanos{1}, child.gone};
     for (const auto io : kIo)
       if (last.*io >= 0)
         ended.*io =
-            std::max(last.*io, static_cast<std::int64_t>(used(child, io, life).value_or(0)));
+            std::max(last.*io, static_cast<std::int64_t>(usedInLife(child, io).value_or(0)));
     last_[child.parent].push_back({child.gone, last, ended});
   }
   for (auto& [parent, ended] : last_)

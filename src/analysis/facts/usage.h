@@ -87,6 +87,13 @@ template <class Field>
   return used(process, process.usage, field, within);
 }
 
+// All of its life, as far as it was seen, with what it is taken to have used from its last sample
+// until its end.
+template <class Field>
+[[nodiscard]] Maybe<double> usedInLife(const ProcessLife& process, Field field) {
+  return used(process, field, {process.seen - Nanos{1}, process.gone});
+}
+
 // A share or a rate: null where the value is not known, or there is nothing to divide by.
 [[nodiscard]] inline Maybe<double> per(Maybe<double> value, double divisor) {
   if (!value || divisor <= 0) return std::nullopt;

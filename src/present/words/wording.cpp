@@ -291,7 +291,7 @@ std::string stepTimeText(const StepsInfo& steps) {
     const bool between = mean > steps.time->mean + steps.time->mean / 50;
     text = "p50 " + durationText(steps.time->p50) + "   p95 " + durationText(steps.time->p95) +
            "   p99 " + durationText(steps.time->p99) + "   mean " + durationText(mean) +
-           (between ? " with the time between" : "");
+           (between ? " from step to step" : "");
   }
   if (steps.samplesPerSecond) text += "   " + rateText(*steps.samplesPerSecond, "samples");
   return text;

@@ -148,6 +148,18 @@ TEST_CASE("a command with a masked secret is the user's to give") {
         "stallprof verify --fix more_workers runs/before.stallprof -- COMMAND");
 }
 
+TEST_CASE("a line whose CPU is the kernel's is advised by what the kernel does there") {
+  const auto text = [](const char* call, double ratio) {
+    Analysis a = one("transform.slow_op", "cheaper_op", {"code", "S.__getitem__", "", ""});
+    a.findings[0].native.function = Untrusted(call);
+    a.findings[0].native.ratio = ratio;
+    return advised(a).text;
+  };
+  CHECK(holds(text("getdents64", 0.8), "List it once"));
+  CHECK(holds(text("pread64", 0.8), "copying of file data"));
+  CHECK_FALSE(holds(text("getdents64", 0.3), "List it once"));
+}
+
 TEST_CASE("an imported trace has no command to check advice with") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
   a.run.imported = true;

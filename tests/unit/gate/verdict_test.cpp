@@ -214,7 +214,7 @@ TEST_CASE("the run beside which others used much of the CPU is named") {
   head[2].path = "busy.stallprof";
   const std::vector<std::string> notes = notesOn(base, head);
   REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0], Contains("57 % of the usable cores in 'busy.stallprof'"));
+  CHECK_THAT(notes[0], Contains("57 % of the usable cores in 'busy.stallprof': they may be why"));
 }
 
 TEST_CASE("one run that is named twice is no two runs") {

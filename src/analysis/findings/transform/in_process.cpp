@@ -58,9 +58,9 @@ const AdviceDefinition kSeveralEnvironments{
     "several_environments", {}, [](const AdviceContext& c) {
       if (c.advice.change.from == kInTurn)
         return "Make a step of an environment cheaper" + atLine(c.finding.where) +
-               ", as arrays of all of them or compiled: they are stepped in turn. Separate "
-               "processes "
-               "(AsyncVectorEnv, SubprocVecEnv) gain where one step takes over a millisecond.";
+               ", as arrays of all of them or compiled: they are stepped in turn. Processes "
+               "(AsyncVectorEnv, SubprocVecEnv) gain only where a step takes longer than the "
+               "messages between them.";
       return "Step several environments at once" + atLine(c.finding.where) +
              ": in separate processes or as arrays (gymnasium.vector), so that one forward pass "
              "serves all of them. Or compile the simulation.";

@@ -64,12 +64,12 @@ constexpr Hint kHints[] = {
 std::string hintFor(const Finding& f) {
   const SourceLine& hot = f.hot;
   const ModulePath module = {hot.file.raw(), false};
+  if (f.native.ratio > kHalf && f.native.function.raw() == "getdents64")
+    return "most of that lists a directory. List it once, when the data set is made";
   // C that the line calls, as a database: the page cache has the data, and the kernel copies them.
   if (f.native.ratio > kHalf && kernelWork(f.native.function.raw()).phase == Phase::kExtract)
     return "most of that is the kernel's copying of file data. Read less, as by an index where a "
            "database is searched, or map the file";
-  if (f.native.ratio > kHalf && f.native.function.raw() == "getdents64")
-    return "most of that lists a directory. List it once, when the data set is made";
   for (const Hint& hint : kHints)
     if (fitsModule(module, hint.module) &&
         (hint.function.empty() || fitsFunction(hot.function.raw(), hint.function)))
