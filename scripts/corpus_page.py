@@ -41,7 +41,8 @@ gives no verdict is not asked, and counted apart. *Blamed*: a healthy program ha
 those tied. A report calls a run healthy where no fix gains 5 %, a label where no removal gains 10 %: a cause of 1.05 to 1.10
 that is named counts as blame, and healthy programs below 1.05 are counted once more, apart. (The second count is newer than
 the miss of `regex_tokens` at a5c131d7; the first is what it was.) Predictions are those that a report has from replaying its measured times, each tried by the program with that setting
-or without that cause. The rules: a loop that waits over 10 % for data lacks workers; a loader with fewer workers than
+or without that cause; and, of loops that make their batches themselves, those that it assumes from its shares of a thread or
+a process that makes them two ahead, each tried by the program with one. The rules: a loop that waits over 10 % for data lacks workers; a loader with fewer workers than
 cores lacks them; what has the largest share of the time is the cause, and more workers gain what ceilings say with no
 core shared. A third of the programs is sealed (`tests/corpus/sealed.txt`): none of
 them had been recorded before its first score, in the earliest section here, which alone is blind. (Ten programs of a
@@ -100,7 +101,20 @@ def by_size(rows):
         below = bound
 
 
+def is_assumed(prediction):
+    return prediction.get("basis") == "assumed"   # earlier rows have replayed ones alone
+
+
+def assumed_table(rows):
+    """Of batches made beside the loop."""
+    rows = with_predictions(rows, is_assumed)
+    lines = [prediction_line(f"in a {name}", with_predictions(rows, lambda p: p["change"] == name)) for name in ("thread", "process")]
+    head = ["assumed predictions: batches made", "tried", "median error", "90th percentile", "in their bounds"]
+    return table(head, [*lines, prediction_line("all", rows)]) if scores.errors(rows) else []
+
+
 def prediction_table(rows):
+    rows = with_predictions(rows, lambda p: not is_assumed(p))
     lines = [prediction_line(name, some) for name, some in [*by_kind(rows).items(), *by_size(rows)] if scores.errors(some)]
     lines += [prediction_line("all", rows)]
     workers = with_predictions(rows, lambda p: p["naive"])
@@ -203,7 +217,7 @@ def section(commit, rows, reasons):
     out += [f"Stopped: {STOPPED[commit]}.\n"] if commit in STOPPED else []
     out += stolen(rows)
     out += score_table({"open": opened, "sealed": sealed, "all": rows})
-    out += score_table(by_kind(rows)) + rule_table(rows) + prediction_table(rows) + confusion(rows)
+    out += score_table(by_kind(rows)) + rule_table(rows) + prediction_table(rows) + assumed_table(rows) + confusion(rows)
     out += [HEAD, *("| " + " | ".join(line(row)) + " |" for row in sorted(rows, key=lambda r: (r["program"], r["severity"]))), ""]
     missed = {row["program"] for row in rows if outcome(row) not in ("ok", "label not decided")}
     notes = [f"- `{name}`: {reasons[name]}" for name in sorted(missed) if name in reasons]

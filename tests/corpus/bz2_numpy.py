@@ -4,7 +4,7 @@ import bz2
 
 import numpy
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {"decompress": ("transform", ["transform.in_process", "transform.slow_op"])}
 FEATURES, ROWS = 256, 256
@@ -18,10 +18,15 @@ def main():
     right = numpy.eye(10)[labels]
     weights, clock = numpy.zeros((FEATURES, 10)), OwnClock()
     ready = numpy.frombuffer(bz2.decompress(packed[0]), "u1")
+
+    def batch(step):
+        values = numpy.frombuffer(bz2.decompress(packed[step % 8]), "u1") if has("decompress") else ready
+        return numpy.resize(values, (ROWS, FEATURES)) / 3
+
+    batch = ahead(batch)
     for step in clock.steps(SECONDS):
         with clock.during("data"):
-            values = numpy.frombuffer(bz2.decompress(packed[step % 8]), "u1") if has("decompress") else ready
-            inputs = numpy.resize(values, (ROWS, FEATURES)) / 3
+            inputs = batch(step)
         for _ in range(24):
             scores = inputs @ weights
             likely = numpy.exp(scores - scores.max(1, keepdims=True))

@@ -4,9 +4,13 @@
 Each takes `--severity 1|2|3` and any number of `--without CAUSE`, where CAUSE is a key of its CAUSES."""
 import argparse
 import ast
+import itertools
+import multiprocessing
 import pathlib
+import queue
 import struct
 import sys
+import threading
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools/programs"))
@@ -24,6 +28,7 @@ def options():
     parser.add_argument("--severity", type=int, choices=(1, 2, 3), default=2)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", action="append", default=[], type=setting, help="of the DataLoader: NAME=VALUE")
+    parser.add_argument("--beside", choices=("thread", "process"), help="batches that the loop makes itself: made there, ahead")
     parser.add_argument("--seconds", type=float, default=15, help="of training: hundreds of steps after the warm-up, and of samples")
     parser.add_argument("--steps-to", metavar="FILE", help="append there when each step begins: monotonic time, 8 bytes")
     return parser.parse_args()
@@ -64,9 +69,33 @@ def has(cause):
     return cause not in OPTIONS.without
 
 
+def put_all(make, ready):
+    for step in itertools.count():
+        ready.put(make(step))
+
+
+def ahead(make):
+    """`make(step)` makes the batches of steps 0, 1, ... Where it is asked for, a thread or a process of its own does,
+    up to two ahead; what comes back has to be called in the same order."""
+    if not OPTIONS.beside:
+        return make
+    if OPTIONS.beside == "thread":
+        ready = queue.Queue(2)
+        maker = threading.Thread(target=put_all, args=(make, ready), daemon=True)
+    else:
+        context = multiprocessing.get_context("fork")   # `make` need not be picklable
+        ready = context.Queue(2)
+        maker = context.Process(target=put_all, args=(make, ready), daemon=True)
+    maker.start()
+    return lambda step: ready.get()
+
+
 def batches(clock, loader):
     """Epochs of a loader for so long; what is waited for it is the clock's `data`."""
     until = time.monotonic() + SECONDS
+    if OPTIONS.beside:
+        endless = itertools.chain.from_iterable(itertools.repeat(loader))
+        loader = map(ahead(lambda step: next(endless)), itertools.count())
     while time.monotonic() < until:
         for batch in clock.batches(loader):
             yield batch
@@ -85,4 +114,4 @@ class Repeatable:
         return iter(self.function(*self.arguments))
 
 
-__all__ = ["OwnClock", "SECONDS", "OPTIONS", "Repeatable", "batches", "has", "level"]
+__all__ = ["OwnClock", "SECONDS", "OPTIONS", "Repeatable", "ahead", "batches", "has", "level"]

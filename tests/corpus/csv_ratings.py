@@ -7,7 +7,7 @@ import tempfile
 
 import numpy
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {
     "csv": ("extract transform", ["transform.in_process", "transform.slow_op"]),
@@ -37,9 +37,10 @@ def ratings(path):
 
 def factorise(source, folder, random, clock):
     users, items = random.normal(0, 0.1, (USERS, RANK)), random.normal(0, 0.1, (ITEMS, RANK))
+    batch = ahead(lambda step: next(source))
     for step in clock.steps(SECONDS):
         with clock.during("data"):
-            user, item, rating = next(source)
+            user, item, rating = batch(step)
         error = rating - (users[user] * items[item]).sum(1)
         towards_users, towards_items = error[:, None] * items[item], error[:, None] * users[user]
         numpy.add.at(users, user, 0.02 * towards_users - 0.001 * users[user])

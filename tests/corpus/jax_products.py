@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {
     "rows": ("transform", ["transform.in_process", "transform.slow_op"]),
@@ -47,9 +47,10 @@ def main():
     ready, ratings = [catalogue.batch(names) for names in asked], random.uniform(1, 5, ROWS).astype("f4")
     sizes = [FEATURES, 1024, 1024, 1]
     parameters = [random.normal(0, 0.05, shape).astype("f4") for shape in zip(sizes, sizes[1:])]
+    batch = ahead(lambda step: catalogue.batch(asked[step % 24]) if has("rows") else ready[step % 24])
     for step in clock.steps(SECONDS):
         with clock.during("data"):
-            features = catalogue.batch(asked[step % 24]) if has("rows") else ready[step % 24]
+            features = batch(step)
         error, parameters = update(parameters, features, ratings)
         float(error)
         if has("evaluation") and step % EVERY == EVERY - 1:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy
 import numpy
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {"augment": ("transform", ["transform.in_process", "transform.slow_op"])}
 ROWS, SIDE = 32, 32
@@ -34,10 +34,15 @@ def main():
     images = random.random((512, SIDE, SIDE), dtype="f4")
     weights = [random.random((SIDE * SIDE, 2048), dtype="f4"), random.random((2048, 1), dtype="f4")]
     clock = OwnClock()
+
+    def batch(count):
+        part = images[count % 16 * ROWS:][:ROWS]
+        return augmented(part, random) if has("augment") else part
+
+    batch = ahead(batch)
     for count in clock.steps(SECONDS):
         with clock.during("data"):
-            part = images[count % 16 * ROWS:][:ROWS]
-            inputs = augmented(part, random) if has("augment") else part
+            inputs = batch(count)
         value, weights = step(weights, inputs, inputs[:, :1, 0])
         value.block_until_ready()
     clock.print()

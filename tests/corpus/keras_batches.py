@@ -3,7 +3,7 @@
 import keras
 import numpy
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {
     "distort": ("transform", ["transform.in_process", "transform.slow_op"]),
@@ -24,11 +24,16 @@ def main():
     model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(1500, "relu"), keras.layers.Dense(10)])
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     clock = OwnClock()
+
+    def batch(step):
+        part = slice(step % 8 * 64, step % 8 * 64 + 64)
+        return distorted(images[part], random) if has("distort") else images[part], labels[part]
+
+    batch = ahead(batch)
     for step in clock.steps(SECONDS):
         with clock.during("data"):
-            part = slice(step % 8 * 64, step % 8 * 64 + 64)
-            inputs = distorted(images[part], random) if has("distort") else images[part]
-        model.train_on_batch(inputs, labels[part])
+            inputs, targets = batch(step)
+        model.train_on_batch(inputs, targets)
         if has("evaluation") and step % 100 == 99:
             with clock.during("periodic"):
                 model.evaluate(images[:128], labels[:128], verbose=0)

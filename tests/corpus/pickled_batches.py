@@ -7,7 +7,7 @@ import tempfile
 
 import torch
 
-from corpus import OwnClock, has, level, SECONDS
+from corpus import OwnClock, SECONDS, ahead, has, level
 from corpus_torch import classify, perceptron
 
 CAUSES = {"unpickle": ("transform extract load", ["transform.in_process", "transform.slow_op", "load.ipc"])}
@@ -29,12 +29,17 @@ def main():
         model, clock = perceptron(FEATURES), OwnClock()
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
         ready = batch_of(pickle.loads(paths[0].read_bytes()))
+
+        def batch(step):
+            if not has("unpickle"):
+                return ready
+            with open(paths[step % FILES], "rb") as file:
+                return batch_of(pickle.load(file))
+
+        batch = ahead(batch)
         for step in clock.steps(SECONDS):
             with clock.during("data"):
-                inputs, labels = ready
-                if has("unpickle"):
-                    with open(paths[step % FILES], "rb") as file:
-                        inputs, labels = batch_of(pickle.load(file))
+                inputs, labels = batch(step)
             classify(model, optimizer, inputs, labels)
     clock.print()
 

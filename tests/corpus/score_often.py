@@ -4,7 +4,7 @@ import numpy
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import SGDClassifier
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {
     "score": ("periodic", ["periodic.evaluation"]),
@@ -18,12 +18,17 @@ def main():
     documents = [" ".join(random.choice(words, 40)) for _ in range(2000)]
     labels, hashing, model = random.integers(0, 5, 2000), HashingVectorizer(n_features=2 ** 12), SGDClassifier()
     ready, held_out, clock = hashing.transform(documents), hashing.transform(documents), OwnClock()
-    for step in clock.steps(SECONDS):
+
+    def batch(step):
         at = step * 40 % 2000
+        return hashing.transform(documents[at:at + 40]) if has("hash") else ready[at:at + 40], labels[at:at + 40]
+
+    batch = ahead(batch)
+    for step in clock.steps(SECONDS):
         with clock.during("data"):
-            features = hashing.transform(documents[at:at + 40]) if has("hash") else ready[at:at + 40]
+            features, targets = batch(step)
         for _ in range(4):
-            model.partial_fit(features, labels[at:at + 40], classes=numpy.arange(5))
+            model.partial_fit(features, targets, classes=numpy.arange(5))
         if has("score") and step % level(4, 1, 1) == 0:
             with clock.during("periodic"):
                 for _ in range(level(4, 4, 14)):

@@ -2,8 +2,10 @@
 """How rows of the corpus are scored (scripts/corpus_scores.py), and that its programs list what there is."""
 import importlib.machinery
 import importlib.util
+import json
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -160,6 +162,17 @@ class Page(unittest.TestCase):
         self.assertIn("| gains over 2 | 1 | 69.3% | 69.3% | 0 of 1 (0%;", page)
         self.assertNotIn("gains to 1.1 ", page)
 
+    def test_what_is_assumed_of_batches_made_beside_the_loop_is_counted_apart(self):
+        some = row({"decode": 2.0})
+        some["predictions"] = [{**predicted(1.5, 1.0, 1.6, 1.8), "change": "thread", "basis": "assumed"},
+                               {**predicted(1.5, 1.0, 1.6, 1.5), "basis": "replayed"}]
+        page = corpus_page.page([some], "", {})
+        self.assertIn("| in a thread | 1 | 18.2% | 18.2% | 0 of 1 (0%;", page)
+        self.assertIn("| in a process | 0 | - | - | - |", page)
+        self.assertIn("| gains to 1.5 | 1 | 0.0% | 0.0% | 1 of 1 (100%;", page)
+        some["predictions"].pop(0)
+        self.assertNotIn("in a thread", corpus_page.page([some], "", {}))
+
 
 class Programs(unittest.TestCase):
     def test_they_list_findings_and_phases_that_there_are(self):
@@ -172,6 +185,24 @@ class Programs(unittest.TestCase):
             for cause in module.causes_of(name).values():
                 self.assertLessEqual(set(cause["findings"]), ids, name)
                 self.assertLessEqual(set(cause["phases"]), {"extract", "transform", "load", "compute", "periodic"}, name)
+
+    def test_batches_made_beside_the_loop_are_those_of_the_loop(self):
+        program = ("import json, os, threading, corpus; who = lambda step: (step, os.getpid(), threading.get_native_id()); "
+                   "make = corpus.ahead(who); print(json.dumps([who(None), *map(make, range(9))]))")
+        for beside, process, thread in ([], True, True), (["--beside", "thread"], True, False), (["--beside", "process"], False, False):
+            with self.subTest(beside=beside):
+                run = subprocess.run([sys.executable, "-c", program, *beside], capture_output=True, check=True, cwd=ROOT / "tests/corpus")
+                own, *made = json.loads(run.stdout)
+                self.assertEqual([step for step, _, _ in made], list(range(9)))
+                self.assertEqual([pid == own[1] for _, pid, _ in made], 9 * [process])
+                self.assertEqual([tid == own[2] for _, _, tid in made], 9 * [thread])
+
+    def test_a_finding_that_advises_it_has_its_prediction_tried(self):
+        module = programs_of_corpus()
+        advice = {"change": {"name": "loading", "from": "in the loop", "to": "ahead"}, "predicted": {"basis": "assumed", "speedup": 1.5}}
+        report = {"findings": [{"advice": [advice]}]}
+        self.assertEqual(module.Subject("bz2_numpy", 1, "python").beside(report), {("--beside", "thread"): advice["predicted"]})
+        self.assertEqual(module.Subject("tiny_files", 1, "python").beside(report), {})
 
 
 if __name__ == "__main__":

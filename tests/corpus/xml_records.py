@@ -4,7 +4,7 @@ import numpy
 from lxml import etree
 from sklearn.naive_bayes import MultinomialNB
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 
 CAUSES = {
     "parse": ("transform", ["transform.in_process", "transform.slow_op"]),
@@ -27,9 +27,10 @@ def main():
     ready, labels = numpy.stack([features_of(text) for text in texts]), random.integers(0, 10, ROWS)
     held_out = random.integers(0, 3, (800, FEATURES))
     model, clock = MultinomialNB(), OwnClock()
+    batch = ahead(lambda step: numpy.stack([features_of(text) for text in texts]) if has("parse") else ready)
     for step in clock.steps(SECONDS):
         with clock.during("data"):
-            features = numpy.stack([features_of(text) for text in texts]) if has("parse") else ready
+            features = batch(step)
         for _ in range(level(20, 12, 10)):
             model.partial_fit(features, labels, classes=numpy.arange(level(20, 12, 10)))
         if has("score") and step % 20 == 19:

@@ -8,7 +8,7 @@ import zipfile
 import numpy
 import torch
 
-from corpus import OwnClock, SECONDS, has, level
+from corpus import OwnClock, SECONDS, ahead, has, level
 from corpus_torch import classify
 
 CAUSES = {"archive": ("extract transform", ["transform.in_process", "transform.slow_op"])}
@@ -42,13 +42,17 @@ def train(spectrograms, clock):
                                 torch.nn.Conv1d(WIDTH, 64, 5, stride=2), torch.nn.ReLU(),
                                 torch.nn.AdaptiveMaxPool1d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10))
     optimizer, order = torch.optim.Adam(model.parameters()), []
-    for _ in clock.steps(SECONDS):
+
+    def batch(step):
+        if len(order) < BATCH:
+            order.extend(random.sample(range(COUNT), COUNT))
+        chosen = [order.pop() for _ in range(BATCH)]
+        return torch.from_numpy(numpy.stack([spectrograms[index] for index in chosen])), torch.tensor(chosen) % 10
+
+    batch = ahead(batch)
+    for step in clock.steps(SECONDS):
         with clock.during("data"):
-            if len(order) < BATCH:
-                order = random.sample(range(COUNT), COUNT)
-            chosen, order = order[:BATCH], order[BATCH:]
-            inputs = torch.from_numpy(numpy.stack([spectrograms[index] for index in chosen]))
-            labels = torch.tensor(chosen) % 10
+            inputs, labels = batch(step)
         classify(model, optimizer, inputs, labels)
 
 
