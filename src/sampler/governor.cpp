@@ -8,10 +8,9 @@
 namespace stallprof {
 namespace {
 
-constexpr Nanos kSlowest = std::chrono::seconds(1);
-// One thread in 64 each second: a round over 20,000 busy threads takes 60 ms of CPU, a minute at
+// Between two samples of a thread: a round over 20,000 busy threads takes 60 ms of CPU, a minute at
 // 0.1 % of a core.
-constexpr int kMaxTurns = 64;
+constexpr Nanos kLongestBetween = std::chrono::seconds(64);
 // A second, but for what four intervals may fall short of it.
 constexpr double kWhole = 0.95;
 // The job's CPU comes once a second, with jitter: it stands still where nothing came for this long.
@@ -39,20 +38,20 @@ double median(std::array<double, N> values, std::size_t count) {
 Governor::Governor(Nanos fastest, double share)
     : fastest_(fastest), share_(share), budget_(share) {}
 
-// Levels that lengthen the period up to a second; those after it divide the threads.
-int Governor::slowest() const {
-  const double octaves = std::log2(seconds(kSlowest) / seconds(fastest_));
-  return static_cast<int>(std::ceil(octaves * kLevelsAnOctave));
+// Levels that lengthen the period up to its longest; those after it divide the threads.
+int Governor::slowestLevel() const {
+  const double octaves = std::log2(seconds(slowest_) / seconds(fastest_));
+  return std::max(static_cast<int>(std::ceil(octaves * kLevelsAnOctave)), 0);
 }
 
 Pace Governor::paceOf(int level) const {
-  const int lengthened = std::min(level, slowest());
+  const int lengthened = std::min(level, slowestLevel());
   const auto times = [](int levels) {
     return std::exp2(static_cast<double>(levels) / kLevelsAnOctave);
   };
   const Nanos period(std::llround(static_cast<double>(fastest_.count()) * times(lengthened)));
-  return {std::min(period, kSlowest), static_cast<unsigned>(std::lround(times(level - lengthened))),
-          budget_, fastest_};
+  return {std::min(period, std::max(slowest_, fastest_)),
+          static_cast<unsigned>(std::lround(times(level - lengthened))), budget_, fastest_};
 }
 
 double Governor::samplesKept(int level) const {
@@ -65,7 +64,8 @@ int Governor::levelWithin(double part) const {
   const double samples = this->samples();
   const double allowed = std::max(part * budget_ - rest(), kMin * budget_);
   int level = 0;
-  while (paceOf(level).turns < kMaxTurns && samples * samplesKept(level) > allowed) ++level;
+  while (paceOf(level).between() < kLongestBetween && samples * samplesKept(level) > allowed)
+    ++level;
   return level;
 }
 

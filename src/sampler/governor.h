@@ -10,7 +10,9 @@ namespace stallprof {
 
 // A feedback controller with hysteresis: keeps the recorder within its budget by sampling less
 // often, on a geometric scale of levels: 100, 84, 71, 59, 50 ... 1 samples a second, then one
-// thread in 2, 3, 4, ... in turn. Pure: from what was spent follows the pace; no clock is read.
+// thread in 2, 3, 4, ... in turn. Once it is known which threads train, turns begin at 10 a second:
+// those threads are sampled so often at any level. Pure: from what was spent follows the pace; no
+// clock is read.
 //
 // The budget is a share (kShare, or what the user asked for) of the CPU that the job itself takes,
 // at least of one core, and never more than kMaxBudget of a core: a job of 16 busy threads has
@@ -49,6 +51,8 @@ class Governor {
   Pace update(Nanos wall, Nanos cpu, Nanos paced, Nanos job = Nanos::zero(),
               Nanos paused = Nanos::zero());
   [[nodiscard]] Pace pace() const { return paceOf(level_); }
+  // Some threads are sampled with every round.
+  void setPreferring() { slowest_ = kPreferred; }
 
  private:
   static constexpr std::size_t kIntervals = 8, kMinIntervals = 3, kSeconds = 5;
@@ -56,7 +60,8 @@ class Governor {
   // down from the upper mark ends at the lower. Whole octaves left up to half of the budget unused,
   // and the error of a run's shares falls with the number of its samples.
   static constexpr int kLevelsAnOctave = 4;
-  [[nodiscard]] int slowest() const;
+  static constexpr Nanos kSlowest{1'000'000'000}, kPreferred{100'000'000};
+  [[nodiscard]] int slowestLevel() const;
   [[nodiscard]] Pace paceOf(int level) const;
   [[nodiscard]] double samplesKept(int level) const;  // of those at level 0
   [[nodiscard]] int levelWithin(double part) const;   // of the budget
@@ -69,8 +74,8 @@ class Governor {
   struct Spent {
     double wall = 0, cpu = 0;
   };
-  Nanos fastest_;
-  double share_, budget_;  // of the job's CPU; of one core, now
+  Nanos fastest_, slowest_ = kSlowest;  // periods
+  double share_, budget_;               // of the job's CPU; of one core, now
   int level_ = 0;
   // Shares of a core: the rest by second; samples by interval, as they would cost at level 0.
   std::array<double, kSeconds> rest_{};

@@ -2,16 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/time.h"
+#include "event/strings.h"
 
 namespace stallprof {
 
 // What is known of the job's steps while it runs.
 struct StepPace {
-  Nanos step{};          // mean of the last ones; 0: not known
-  unsigned workers = 0;  // of its loader, the most seen
-  bool ranges = false;   // the program reports ranges, which may be steps
+  Nanos step{};                          // mean of the last ones; 0: not known
+  unsigned workers = 0;                  // of its loader, the most seen
+  bool ranges = false;                   // the program reports ranges, which may be steps
+  std::span<const ThreadId> trainers{};  // threads that make steps; only to be read at once
 };
 
 // When sampling pauses, so that the analysis can compare steps with and without it

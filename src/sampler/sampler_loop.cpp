@@ -61,9 +61,10 @@ Nanos SamplerLoop::jitter(Nanos maximum) {
   return Nanos(static_cast<Nanos::rep>(random_ % static_cast<std::uint64_t>(2 * width)) - width);
 }
 
-// CPU is asked for twice only around the calls that are a second apart.
+// CPU is asked for twice only around the calls that are a second apart. How often the one that
+// leads is called is the governor's to say, who has its cost in the pace.
 void SamplerLoop::call(Entry& entry, Nanos now, EventOut& out) {
-  const bool seldom = entry.sampler->period() >= kOneSecond;
+  const bool seldom = entry.sampler != leader_ && entry.sampler->period() >= kOneSecond;
   const Nanos before = seldom ? cpuClock_() : Nanos::zero();
   entry.sampler->sample(now, out);
   entry.costBefore = std::exchange(entry.cost, seldom ? cpuClock_() - before : Nanos::zero());
@@ -96,6 +97,9 @@ void SamplerLoop::plan(Entry& entry, Nanos now) {
 
 void SamplerLoop::notePace(Nanos now, const StepPace& pace) {
   if (pauses_) pauses_->update(now, pace);
+  if (pace.trainers.empty() || leader_ == nullptr) return;
+  governor_.setPreferring();
+  leader_->prefer(pace.trainers);
 }
 
 // A pause begins after a turn of the samplers, and ends before one.

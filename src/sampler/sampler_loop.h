@@ -36,7 +36,8 @@ class SamplerLoop {
   // length of a pause, and the governor does not count it: nothing is missed, and nothing caught
   // up.
   void step(Nanos now, EventOut& out);
-  // What the job steps like, as far as is known: what pauses are planned by.
+  // What the job steps like, as far as is known: what pauses are planned by, and which threads are
+  // sampled before others.
   void notePace(Nanos now, const StepPace& pace);
   // Nothing is sampled until nextDue().
   [[nodiscard]] bool paused() const { return pauses_ && pauses_->paused(); }
@@ -73,7 +74,7 @@ class SamplerLoop {
   void reportMissed(Nanos now, EventOut& out);
 
   std::vector<Entry> entries_;
-  const Sampler* leader_ = nullptr;
+  Sampler* leader_ = nullptr;
   Governor governor_;
   Pace pace_;
   std::optional<PauseSchedule> pauses_;

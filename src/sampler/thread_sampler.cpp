@@ -23,6 +23,8 @@ constexpr Nanos::rep kIdlePart = 200;
 // a thread that has just begun may not have been listed yet.
 constexpr Nanos::rep kPoolTurns = 4;
 constexpr std::uint8_t kSurelyWithout = 10;
+// Threads that train, at 10 samples a second of up to 0.1 ms each: 6 % of a core for so many.
+constexpr std::size_t kMaxPreferred = 64;
 // A stopped or dead thread appears blocked; its state is read once in an episode this long.
 constexpr Nanos kConfirmAfter = std::chrono::milliseconds(100);
 // 400 slices a second are about 30 MB an hour, half of the recording's budget. Above that, slices
@@ -35,6 +37,9 @@ constexpr Nanos kWindows[] = {Nanos{0},       Nanos{100'000'000}, Nanos{300'000'
 // that is killed, where thousands sleep.
 constexpr Nanos kSteadySlice = kOneSecond / 200, kAsleepSlice = kOneSecond / 50,
                 kLongestSlice = 60 * kOneSecond;
+
+// A process's first thread, which may wait for its data.
+bool mayTrain(const WaitReader::Thread& task) { return task.pid == task.tid; }
 
 }  // namespace
 
@@ -53,7 +58,19 @@ Nanos ThreadSampler::period() const {
 
 void ThreadSampler::setPace(const Pace& pace) {
   pace_ = pace;
+  const Nanos::rep before = interval_;
   interval_ = std::max<Nanos::rep>((pace.period + pace.asked / 2) / pace.asked, 1) * pace.turns;
+  faster_ = faster_ || interval_ < before;
+}
+
+void ThreadSampler::prefer(std::span<const ThreadId> threads) {
+  if (preferred_.size() >= std::min(threads.size(), kMaxPreferred)) return;
+  for (const ThreadId id : threads) {
+    const auto found = threads_.find(id);
+    if (found == threads_.end() || found->second.preferred) continue;
+    found->second.preferred = true;
+    preferred_.push_back(&found->second);
+  }
 }
 
 void ThreadSampler::resume(Nanos now, Nanos paused) {
@@ -104,6 +121,7 @@ void ThreadSampler::drop(ThreadId id, Nanos at, EventOut& out) {
   thread.sched.close(fds_);
   thread.task.call.close(fds_);
   setQuick(thread, false);
+  std::erase(preferred_, &thread);
   turns_[thread.place] = turns_.back();
   turns_[thread.place].thread->place = thread.place;
   turns_.pop_back();
@@ -165,9 +183,8 @@ bool ThreadSampler::recheck(Watched& thread, const SchedStat& stat, Nanos now, E
   const SchedStat before = !first ? thread.stat : thread.older ? stat : SchedStat{};
   const Nanos run = std::max(stat.run - before.run, Nanos::zero());
   const Nanos queued = std::max(stat.queued - before.queued, Nanos::zero());
-  const bool mayTrain = thread.task.pid == thread.task.tid;  // and waits for its data
-  const bool idle =
-      !mayTrain && thread.seen.blocked() && (run + queued) * kIdlePart <= now - thread.slice.last();
+  const bool idle = !thread.preferred && !mayTrain(thread.task) && thread.seen.blocked() &&
+                    (run + queued) * kIdlePart <= now - thread.slice.last();
   if (first || (!stillBlocked && !idle)) thread.idleSince = now;
   if (!first && !stillBlocked && thread.slice.last() < resumed_)
     thread.slice.lose(now, out, run, queued);
@@ -175,9 +192,10 @@ bool ThreadSampler::recheck(Watched& thread, const SchedStat& stat, Nanos now, E
     thread.slice.sample(now, run, queued, thread.seen, out);
   thread.stat = stat;
   if (taker_ == nullptr) return stillBlocked;
-  const bool read = taker_->sample({thread.slice.thread(), thread.task.process, thread.task.pid,
-                                    thread.task.tid, stillBlocked, thread.seen.blocked(),
-                                    waits_.seesCalls(), thread.task.futex, thread.slice.longest()});
+  const bool read = taker_->sample(
+      {thread.slice.thread(), thread.task.process, thread.task.pid, thread.task.tid, stillBlocked,
+       thread.seen.blocked(), waits_.seesCalls(), thread.task.futex, thread.slice.longest(),
+       thread.preferred, thread.preferred ? pace_.period : pace_.between()});
   thread.without = read ? 0 : std::min<std::uint8_t>(thread.without + 1, kSurelyWithout);
   return stillBlocked;
 }
@@ -191,10 +209,9 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
   Nanos rest = still < kRestingAfter  ? Nanos::zero()
                : still < kAsleepAfter ? kRestingEvery
                                       : kAsleepEvery;
-  if (turns_.size() > kFewThreads) {
-    const auto others = static_cast<Nanos::rep>(turns_.size() - kFewThreads);
-    const Nanos share =
-        std::min(now - thread.idleSince, kOneSecond * others / kBlockingSamples * interval_);
+  if (turns_.size() > kFewThreads && !thread.preferred) {
+    Nanos share = std::min(now - thread.idleSince, shareOfIdle());
+    if (mayTrain(thread.task)) share = std::min(share, kOneSecond);
     rest = std::max(rest, share - share / 4 * static_cast<Nanos::rep>(random() % 1024) / 1024);
   }
   setQuick(thread, rest < kRestingEvery);
@@ -204,11 +221,26 @@ void ThreadSampler::planNext(Watched& thread, bool stillBlocked, Nanos now) {
   turns_[thread.place].due = rest == Nanos::zero() ? Nanos::zero() : now + rest - pace_.period / 2;
 }
 
+// How long one of those that share kBlockingSamples waits for its turn, at the pace there is.
+Nanos ThreadSampler::shareOfIdle() const {
+  const auto others = static_cast<Nanos::rep>(std::max(turns_.size(), kFewThreads) - kFewThreads);
+  return kOneSecond * others / kBlockingSamples * interval_;
+}
+
+// Their turns are of a slower pace, minutes away for some: what has begun to train since would not
+// be seen. Spread, so that no round has them all.
+void ThreadSampler::wakeSleepers(Nanos now) {
+  const Nanos share = std::max(shareOfIdle(), kAsleepEvery);
+  for (Turn& turn : turns_)
+    if (turn.due > now + share)
+      turn.due = now + share / 1024 * static_cast<Nanos::rep>(random() % 1024);
+}
+
 // Spread over the turns, so that none of them has all of a pool. What a graph waits for is known
 // from the threads that get its next batches alone: they are no pool. At the slowest paces no
 // longer than a second, which is long enough for what a thread is blocked in to change.
 Nanos ThreadSampler::restOfPool(const Watched& thread) {
-  if (thread.without < kSurelyWithout || thread.task.getsNext || interval_ <= 1)
+  if (thread.preferred || thread.without < kSurelyWithout || thread.task.getsNext || interval_ <= 1)
     return Nanos::zero();
   const auto turns = kPoolTurns - 1 + static_cast<Nanos::rep>(random() % 3);
   return std::min(pace_.between() * turns, kOneSecond);
@@ -245,9 +277,11 @@ void ThreadSampler::confirm(Watched& thread) {
 
 void ThreadSampler::sample(Nanos now, EventOut& out) {
   follow(now, out);
-  const Nanos before = processCpu();
+  if (std::exchange(faster_, false)) wakeSleepers(now);
+  const auto unpaced = [this] { return taker_ == nullptr ? Nanos{} : taker_->unpacedCpu(); };
+  const Nanos before = processCpu() - unpaced();
   scanThreads(now, out);
-  pacedCpu_ += processCpu() - before;
+  pacedCpu_ += std::max(processCpu() - unpaced() - before, Nanos::zero());
   if (now - second_ >= kOneSecond) eachSecond(now, out);
 }
 
@@ -258,6 +292,9 @@ void ThreadSampler::scanThreads(Nanos now, EventOut& out) {
     const Turn& turn = turns_[i];
     if (now >= turn.due && !turn.thread->gone) sample(*turn.thread, now, out);
   }
+  for (const Watched* thread : preferred_)
+    if (thread->place % turns != tick_ % turns && !thread->gone && now >= turns_[thread->place].due)
+      sample(*turns_[thread->place].thread, now, out);
   if (turns > 1) skipped_ += turns_.size() - turns_.size() / turns;
   if (taker_ != nullptr) taker_->endRound(now, pace_, out);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,7 +22,8 @@ namespace stallprof {
 // a second of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the
 // blocked ones share 1,000 samples a second, so that thousands of sleepers leave the pace to the
 // others; those that run less than 0.5 % of their time share with them, except a process's first
-// thread, which may be a training that waits. Where the pace is slower than was asked for, threads
+// thread, which may be a training that waits: it is sampled once a second at least, at any pace
+// that allows it. Where the pace is slower than was asked for, threads
 // of native code in a process whose other threads have stacks to be read (pools, in one that runs
 // Python) are sampled at a quarter of it: a pool of 25 left its trainer 9 samples a second. What is
 // written is bounded too: the more threads, the longer the interval that one slice covers.
@@ -38,6 +40,7 @@ class ThreadSampler : public Sampler {
   // no samples, unless the thread has not run in between.
   void resume(Nanos now, Nanos paused) override;
   void setPace(const Pace& pace) override;
+  void prefer(std::span<const ThreadId> threads) override;
   // Every sample is given to `taker`, which must outlive the sampler.
   void deliverSamples(SampleSink& taker) { taker_ = &taker; }
   [[nodiscard]] Nanos pacedCpu() const override { return pacedCpu_; }
@@ -57,6 +60,7 @@ class ThreadSampler : public Sampler {
     bool gone = false;
     bool quick = false;        // sampled more often than a thread that rests
     bool older = false;        // than the recording
+    bool preferred = false;    // it trains
     std::uint8_t without = 0;  // samples in a row of which the sink had nothing to read
   };
   // Beside the threads, not in them: a pass over 5,000 must not touch 5,000 cache lines.
@@ -76,6 +80,8 @@ class ThreadSampler : public Sampler {
   void planNext(Watched& thread, bool stillBlocked, Nanos now);
   [[nodiscard]] Nanos restOfPool(const Watched& thread);
   void setQuick(Watched& thread, bool quick);
+  [[nodiscard]] Nanos shareOfIdle() const;
+  void wakeSleepers(Nanos now);
   void boundSlices(Nanos now);
   void eachSecond(Nanos now, EventOut& out);
 
@@ -87,10 +93,11 @@ class ThreadSampler : public Sampler {
   std::uint64_t tick_ = 0, skipped_ = 0;
   std::unordered_map<ThreadId, Watched> threads_;
   std::vector<Turn> turns_;  // one for each of threads_
+  std::vector<Watched*> preferred_;
   FdBudget fds_;
   WaitReader waits_;
-  std::size_t quick_ = 0;  // threads that are
-  bool probed_ = false;
+  std::size_t quick_ = 0;                 // threads that are
+  bool probed_ = false, faster_ = false;  // faster_: than at the round before
   Nanos second_{}, window_{}, pacedCpu_{}, resumed_{};
   std::uint64_t random_ = 88172645463325252ull;
 };

@@ -64,6 +64,9 @@ void Progress::note(Kind kind, ThreadId thread, Nanos at, Nanos wait, std::uint3
   if (seen.first < Nanos(0)) seen.first = at;
   seen.last = at;
   seen.ends[seen.calls++ % kPaceSteps] = at;
+  if (seen.calls == kPaceSteps &&
+      std::find(trainers_.begin(), trainers_.end(), thread) == trainers_.end())
+    trainers_.push_back(thread);
   seen.wait += wait;
   seen.total += count;
   seen.since += count;
@@ -91,7 +94,7 @@ Progress::Made Progress::made(bool fromUpdate) const {
 
 StepPace Progress::pace() const {
   const Seen* busiest = this->busiest(false);
-  StepPace pace{{}, workers_, ranges_};
+  StepPace pace{{}, workers_, ranges_, trainers_};
   if (busiest == nullptr || busiest->calls < kPaceSteps) return pace;
   const auto [first, last] = std::minmax_element(busiest->ends.begin(), busiest->ends.end());
   pace.step = (*last - *first) / static_cast<Nanos::rep>(kPaceSteps - 1);

@@ -34,7 +34,7 @@ class Progress : public EventOut {
   [[nodiscard]] std::string line(Nanos now);
 
   // Of the thread with most annotated steps, batches, or steps of an optimizer: the mean of its
-  // last ones, burst or not. Known after kPaceSteps.
+  // last ones, burst or not; known after kPaceSteps. And all threads that made so many.
   [[nodiscard]] StepPace pace() const;
   // Of the thread with most batches or steps: how many, and when the first was; none: -1. Where
   // batches are given again (`--replay`) since that began. `fromUpdate`: since the first step of an
@@ -70,6 +70,7 @@ class Progress : public EventOut {
   EventOut& out_;
   const bool lines_;
   std::map<std::pair<Kind, std::uint32_t>, Seen> seen_;
+  std::vector<ThreadId> trainers_;  // each once
   std::uint64_t taken_ = 0;
   unsigned workers_ = 0;
   bool ranges_ = false;

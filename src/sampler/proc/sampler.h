@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "base/time.h"
@@ -16,7 +17,7 @@ struct Pace {
   unsigned turns = 1;
   double share = 0.01;      // of one core: what the whole recorder may take now
   Nanos asked{10'000'000};  // the period of `--hz`, which the governor only lengthens
-  // Between two samples of a thread that runs.
+  // Between two samples of a thread that runs, and is not preferred to others.
   [[nodiscard]] Nanos between() const { return period * static_cast<Nanos::rep>(turns); }
   friend bool operator==(const Pace&, const Pace&) = default;
 };
@@ -40,6 +41,8 @@ class Sampler {
   virtual void resume(Nanos /*now*/, Nanos /*paused*/) {}
   // What the governor asks for. Only samplers whose cost grows with the number of threads heed it.
   virtual void setPace(const Pace&) {}
+  // Threads that train: sampled with every round, whose turns only the others wait for.
+  virtual void prefer(std::span<const ThreadId>) {}
   // CPU spent so far in what the pace governs: repeated samples, without a new thread's first.
   [[nodiscard]] virtual Nanos pacedCpu() const { return Nanos::zero(); }
 };

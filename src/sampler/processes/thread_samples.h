@@ -19,6 +19,8 @@ struct ThreadSample {
   bool callSeen = false;    // we may know what it is blocked in, so that a futex of 0 means none
   std::uint64_t futex = 0;  // the address it sleeps on
   Nanos longest{1'000'000'000};  // that one slice of it may last
+  bool preferred = false;        // it trains: none of its samples are left out
+  Nanos between{};               // two samples of it, at the present pace
 };
 
 // For samplers that read more of the threads that the ThreadSampler samples, only when those ran:
@@ -31,6 +33,8 @@ class SampleSink {
   virtual bool sample(const ThreadSample& sample) = 0;
   // All samples of one round were given, at that pace.
   virtual void endRound(Nanos now, const Pace& pace, EventOut& out) = 0;
+  // CPU so far of what a process costs at any pace, in rounds: to find its runtime, say.
+  [[nodiscard]] virtual Nanos unpacedCpu() const { return {}; }
   // Nothing was sampled for so long (Sampler::resume).
   virtual void resume(Nanos paused) = 0;
   virtual void finish(Nanos now, EventOut& out) = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/time.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
@@ -30,6 +31,19 @@ constexpr Nanos kFirstList = milliseconds(50), kSlowestList = std::chrono::secon
 // Reading it costs 1.5 us a thread: a hundred threads that come and go cost 0.3 % of a core.
 constexpr Nanos kListRest{500'000};
 constexpr int kTriesAgain = 2;  // at a stack that moved: 10 us each
+
+// Adds what CPU this thread used while it lived.
+class CpuUsed {
+ public:
+  explicit CpuUsed(Nanos& sum) : sum_(sum) {}
+  CpuUsed(const CpuUsed&) = delete;
+  CpuUsed& operator=(const CpuUsed&) = delete;
+  ~CpuUsed() { sum_ += threadCpu() - begin_; }
+
+ private:
+  Nanos& sum_;
+  const Nanos begin_ = threadCpu();
+};
 
 }  // namespace
 
@@ -61,6 +75,7 @@ bool PythonProcess::mayHaveLoaded(Nanos now) {
 }
 
 void PythonProcess::attach(Nanos now) {
+  const CpuUsed used(shared_.unpaced);
   nextAttach_ = now + attachEvery_;
   attachEvery_ = std::min(attachEvery_ * 3 / 2, taken_.empty() ? kSlowestTry : kSlowestOther);
   memory_ = std::make_unique<ProcessMemory>(pid_);  // of the image it is now
@@ -133,6 +148,7 @@ bool PythonProcess::isOurs(std::uint32_t tid) const {
 }
 
 void PythonProcess::list(Nanos now, EventOut& out) {
+  const CpuUsed used(shared_.unpaced);
   listedAt_ = now;
   nextList_ = now + std::max(listEvery_, kListRest * static_cast<Nanos::rep>(threads_.size()));
   unlisted_ = false;
@@ -192,29 +208,28 @@ PythonProcess::Thread* PythonProcess::threadOf(const ThreadSample& sample, Nanos
 
 // ---- one round ---------------------------------------------------------------------------------
 
-bool PythonProcess::isDue(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
-                          EventOut& out) {
+bool PythonProcess::isDue(const ThreadSample& sample, Thread& thread, Nanos now, EventOut& out) {
   thread.blocked = sample.blocked;
   thread.elsewhere = sample.blocked && sample.callSeen && sample.futex == 0;
   if (!sample.stillBlocked) thread.stale = true;
   if (!thread.stale) {
-    thread.slices.stillBlocked(thread.id, now, period, sample.longest, out);
+    thread.slices.stillBlocked(thread.id, now, sample.between, sample.longest, out);
     return false;
   }
   // One that has come to rest is read at once: it will cost nothing after that.
-  if (sample.stillBlocked || thread.turn++ % stride_ == 0) return true;
+  if (sample.stillBlocked || sample.preferred || thread.turn++ % stride_ == 0) return true;
   ++skipped_;
   return false;
 }
 
 // Which stacks to read, and where they are expected.
-void PythonProcess::choose(const std::vector<const ThreadSample*>& known, Nanos now, Nanos period,
+void PythonProcess::choose(const std::vector<const ThreadSample*>& known, Nanos now,
                            EventOut& out) {
   due_.clear();
   wanted_.clear();
   for (const ThreadSample* sample : known) {
     const auto found = threads_.find(sample->tid);  // a list read since may have moved it
-    if (found == threads_.end() || !isDue(*sample, found->second, now, period, out)) continue;
+    if (found == threads_.end() || !isDue(*sample, found->second, now, out)) continue;
     due_.push_back({sample, &found->second, nullptr});
     wanted_.push_back(&found->second.python);
   }
@@ -223,8 +238,7 @@ void PythonProcess::choose(const std::vector<const ThreadSample*>& known, Nanos 
     due.copied = shared_.reader.expect(interpreters_->layout(), due.thread->memory);
 }
 
-void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, Nanos period,
-                          EventOut& out) {
+void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, EventOut& out) {
   if (runtime_ == 0 && interpreters_) detach(out);  // exec
   if (!interpreters_ && now >= nextAttach_ && mayHaveLoaded(now)) attach(now);
   if (!interpreters_) return;
@@ -235,8 +249,8 @@ void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, N
       known_.push_back(&sample);
     else if (other_)
       unknown_.push_back(sample);
-  if (!unknown_.empty()) other_->round(unknown_, now, period, out);
-  choose(known_, now, period, out);
+  if (!unknown_.empty()) other_->round(unknown_, now, out);
+  choose(known_, now, out);
   if (due_.empty()) return;
   const auto refreshed =
       interpreters_->refresh(*memory_, wanted_, states_, shared_.reader.expected());
@@ -252,7 +266,7 @@ void PythonProcess::round(const std::vector<ThreadSample>& samples, Nanos now, N
     if (copied > refreshed->more) due.copied = nullptr;
     const auto state = std::span(states_).subspan(i * bytes, bytes);
     if (interpreters_->still(due.thread->python, state))
-      readThread(due, state, now, period, out);
+      readThread(due, state, now, out);
     else
       gone = true;
   }
@@ -303,7 +317,7 @@ bool PythonProcess::readStack(const Due& due, std::span<std::uint8_t> state) {
 }
 
 void PythonProcess::readThread(const Due& due, std::span<std::uint8_t> state, Nanos now,
-                               Nanos period, EventOut& out) {
+                               EventOut& out) {
   const ThreadSample& sample = *due.sample;
   Thread& thread = *due.thread;
   if (!readStack(due, state)) return;
@@ -318,7 +332,7 @@ void PythonProcess::readThread(const Due& due, std::span<std::uint8_t> state, Na
   StackSlices::Saw saw{stack, gil, false};
   saw.gc =
       gil == Gil::kHolds && interpreters_->interpreters()[thread.python.interpreter].collecting;
-  thread.slices.sample(thread.id, now, period * stride_, saw, out);
+  thread.slices.sample(thread.id, now, sample.between * (sample.preferred ? 1 : stride_), saw, out);
   if (!sample.blocked) thread.ranBefore = std::exchange(thread.ran, {now, saw.stack});
 }
 

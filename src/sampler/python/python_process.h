@@ -31,6 +31,7 @@ struct Shared {
   StackTree tree;
   int refused = 0;         // errno of a process whose mappings may not be read; 0: none such
   int unread = 0;          // of a Python whose memory may not, if only before its hook ran
+  Nanos unpaced{};         // CPU so far of finding runtimes and listing their threads
   std::uint64_t torn = 0;  // samples of a stack that showed nothing to believe, since last reported
   std::function<void(Coverage, const std::string&)>
       report;  // what Python stacks can be seen, why not
@@ -63,7 +64,7 @@ class PythonProcess {
   PythonProcess(std::uint32_t pid, Shared& shared, std::vector<Address> taken = {});
 
   // The samples of one round of threads of this process.
-  void round(const std::vector<ThreadSample>& samples, Nanos now, Nanos period, EventOut& out);
+  void round(const std::vector<ThreadSample>& samples, Nanos now, EventOut& out);
   // Leave out all but one in `stride` samples of threads that run.
   void setStride(unsigned stride);
   void flush(EventOut& out);
@@ -99,19 +100,16 @@ class PythonProcess {
   [[nodiscard]] bool isOurs(std::uint32_t tid) const;
   void list(Nanos now, EventOut& out);
   [[nodiscard]] Thread* threadOf(const ThreadSample& sample, Nanos now, EventOut& out);
-  [[nodiscard]] bool isDue(const ThreadSample& sample, Thread& thread, Nanos now, Nanos period,
-                           EventOut& out);
+  [[nodiscard]] bool isDue(const ThreadSample& sample, Thread& thread, Nanos now, EventOut& out);
   // A thread whose stack is due.
   struct Due {
     const ThreadSample* sample = nullptr;
     Thread* thread = nullptr;
     StackCopy* copied = nullptr;  // of its stack, where that was expected; may be nothing
   };
-  void choose(const std::vector<const ThreadSample*>& known, Nanos now, Nanos period,
-              EventOut& out);
+  void choose(const std::vector<const ThreadSample*>& known, Nanos now, EventOut& out);
   [[nodiscard]] bool readStack(const Due& due, std::span<std::uint8_t> state);
-  void readThread(const Due& due, std::span<std::uint8_t> state, Nanos now, Nanos period,
-                  EventOut& out);
+  void readThread(const Due& due, std::span<std::uint8_t> state, Nanos now, EventOut& out);
   void listSoon(Nanos now, EventOut& out);
   void countWaiters(const std::vector<const ThreadSample*>& samples);
 

@@ -55,10 +55,10 @@ python::PythonProcess& PythonSampler::processOf(Watched& watched, EventOut& out)
 void PythonSampler::endRound(Nanos now, const Pace& pace, EventOut& out) {
   pace_ = pace;
   if (!touched_.empty()) {
-    const Nanos begin = threadCpu();
+    const Nanos begin = threadCpu() - shared_.unpaced;
     for (Watched* watched : touched_) {
       const python::PythonProcess& process = processOf(*watched, out);
-      watched->process->round(watched->samples, now, pace_.between(), out);
+      watched->process->round(watched->samples, now, out);
       watched->samples.clear();
       if (!seen_ && process.isPython()) {
         seen_ = true;
@@ -66,7 +66,7 @@ void PythonSampler::endRound(Nanos now, const Pace& pace, EventOut& out) {
       }
     }
     touched_.clear();
-    spent_ += threadCpu() - begin;
+    spent_ += threadCpu() - shared_.unpaced - begin;
   }
   if (state_ != reported_) report(now, out);
   if (now - second_ >= kOneSecond) eachSecond(now, out);

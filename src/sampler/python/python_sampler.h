@@ -24,6 +24,7 @@ class PythonSampler : public SampleSink {
   // False: a thread of native code in a Python process.
   bool sample(const ThreadSample& sample) override;
   void endRound(Nanos now, const Pace& pace, EventOut& out) override;
+  [[nodiscard]] Nanos unpacedCpu() const override { return shared_.unpaced; }
   void resume(Nanos paused) override { second_ += paused; }
   void finish(Nanos now, EventOut& out) override;
 

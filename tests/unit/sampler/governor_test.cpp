@@ -62,6 +62,21 @@ TEST_CASE("below one sample a second the threads take turns") {
   CHECK(pace.turns >= 8);
 }
 
+TEST_CASE("where some threads come before others, these take turns at ten rounds a second") {
+  Governor governor(ms(10));
+  const Pace alike = settle(governor, 0, 60, 60);
+  governor.setPreferring();
+  const Pace pace = settle(governor, 0, 60, 60);
+  CHECK(pace.period == ms(100));
+  CHECK(samples(pace) <= samples(alike) * 1.2);
+  CHECK(samples(pace) >= samples(alike) / 1.2);
+  CHECK(settle(governor, 0, 1, 60) == settle(governor, 0, 1, 60));
+  CHECK(settle(governor, 0, 0.01, 60) == Pace{ms(10), 1});
+  Governor slow(kSecond);  // --hz 1
+  slow.setPreferring();
+  CHECK(settle(slow, 0, 60, 60).period == kSecond);
+}
+
 TEST_CASE("the pace comes back when the load is gone, and does not swing") {
   Governor governor(ms(10));
   settle(governor, 1, 5, 30);

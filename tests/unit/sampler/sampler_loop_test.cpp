@@ -182,7 +182,7 @@ namespace {
 // What each call costs, as the loop's CPU clock sees it.
 class Dear : public Counting {
  public:
-  Dear(Nanos period, Nanos& cpu) : Counting(period), cpu_(cpu) {}
+  Dear(Nanos period, Nanos& cpu, bool leads) : Counting(period, leads), cpu_(cpu) {}
   void sample(Nanos now, EventOut& out) override {
     cpu_ += costs.empty() ? Nanos(0) : costs.front();
     if (costs.size() > 1) costs.erase(costs.begin());
@@ -194,9 +194,9 @@ class Dear : public Counting {
   Nanos& cpu_;
 };
 
-std::size_t callsInAMinute(std::vector<Nanos> costs, Nanos period) {
+std::size_t callsInAMinute(std::vector<Nanos> costs, Nanos period, bool leads = false) {
   Nanos clock = ms(0), cpu{};
-  Dear sampler(period, cpu);
+  Dear sampler(period, cpu, leads);
   sampler.costs = std::move(costs);
   SamplerLoop loop(100);
   loop.setCpuClock([&] { return cpu; });
@@ -215,6 +215,10 @@ TEST_CASE("a sampler due once a second costs a tenth of a percent at most") {
   CHECK(calls >= 11);
   CHECK(calls <= 15);
   CHECK(callsInAMinute({ms(20), ms(0.5)}, ms(1000)) >= 59);  // the first has more to do
+}
+
+TEST_CASE("the sampler that leads keeps the governor's pace at a second, too, whatever it costs") {
+  CHECK(callsInAMinute({ms(20)}, ms(1000), true) >= 50);
 }
 
 TEST_CASE("a sampler that is due more often keeps its rate, whatever it costs") {

@@ -3,7 +3,9 @@
 
 #include <sys/syscall.h>
 
+#include <array>
 #include <map>
+#include <set>
 
 #include "tests/catch.h"
 #include "tests/unit/sampler/durations.h"
@@ -67,12 +69,26 @@ using Class = std::pair<Wait, std::string>;
 struct StackOfOne : SampleSink {
   bool sample(const ThreadSample& sample) override {
     ++samples[sample.tid];
+    if (sample.preferred) preferred.insert(sample.tid);
     return sample.tid == 100;
   }
   void endRound(Nanos, const Pace&, EventOut&) override {}
   void resume(Nanos) override {}
   void finish(Nanos, EventOut&) override {}
   std::map<std::uint32_t, int> samples;
+  std::set<std::uint32_t> preferred;
+};
+
+// Takes 5 ms of CPU in each round for what does not depend on the pace.
+struct BusySink : StackOfOne {
+  void endRound(Nanos, const Pace&, EventOut&) override {
+    const Nanos begin = processCpu();
+    while (processCpu() - begin < ms(5)) {
+    }
+    unpaced += processCpu() - begin;
+  }
+  [[nodiscard]] Nanos unpacedCpu() const override { return unpaced; }
+  Nanos unpaced{};
 };
 
 // So many samples, at that pace, of three threads that run without a break.
@@ -421,6 +437,74 @@ TEST_CASE("at the slowest pace, and at the one that was asked for, threads are s
     CHECK(sink.samples[100] == 101);
     CHECK(sink.samples[101] == 101);
   }
+}
+
+TEST_CASE(
+    "what began to work while a slow pace let it sleep is sampled when the pace is fast again") {
+  ThreadBench bench;
+  StackOfOne sink;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  bench.addSleepers(499);
+  bench.sample();
+  bench.sampler.setPace({ms(1000), 8});
+  for (int i = 0; i < 200; ++i) bench.sample(1000);
+  bench.sampler.deliverSamples(sink);
+  bench.sampler.setPace({ms(10), 1});
+  for (int i = 1; i <= 300; ++i) {
+    for (const int tid : {100, 1007}) {
+      bench.machine.schedstat(100, tid, 10'000'000L * i, 0, 2 + i);
+      bench.machine.syscall(100, tid, "running\n");
+    }
+    bench.sample();
+  }
+  CHECK(sink.samples[100] > 150);  // asleep for 200 s, and not left alone for as long again
+  CHECK(sink.samples[1007] > 150);
+}
+
+TEST_CASE("a first thread among hundreds of sleepers is sampled once a second at least") {
+  ThreadBench bench;
+  StackOfOne sink;
+  bench.machine.syscall(100, 100, call(SYS_futex));
+  bench.addSleepers(499);
+  bench.sampler.deliverSamples(sink);
+  bench.sampler.setPace({ms(1000), 1});
+  for (int i = 0; i < 200; ++i) bench.sample(1000);
+  CHECK(sink.samples[100] > 150);
+  CHECK(sink.samples[1007] < 20);
+}
+
+TEST_CASE("a thread that trains is sampled with every round, whoever takes turns") {
+  ThreadBench bench;
+  StackOfOne sink;
+  for (int tid = 101; tid < 140; ++tid) bench.machine.thread(bench.task, tid);
+  bench.sampler.deliverSamples(sink);
+  bench.sample();
+  ThreadId trainer;
+  for (const ThreadSeen& seen : bench.list.all<ThreadSeen>())
+    if (seen.tid == 139) trainer = seen.thread;
+  bench.sampler.setPace({ms(100), 8});
+  for (int i = 0; i < 160; ++i) {
+    bench.sampler.prefer(std::array{trainer});
+    for (int tid = 100; tid < 140; ++tid)
+      bench.machine.schedstat(100, tid, (i + 1) * 100'000'000L, 0, i + 2);
+    bench.sample(100);
+  }
+  CHECK(sink.samples[139] >= 155);
+  CHECK(sink.preferred == std::set<std::uint32_t>{139});
+  CHECK(sink.samples[100] <= 30);
+  bench.machine.remove("proc/100/task/139");
+  for (int i = 0; i < 10; ++i) bench.sample(100);
+  CHECK(sink.samples[139] <= 165);  // and nothing is left of it
+}
+
+TEST_CASE("what the sink needs at any pace is no cost of the samples") {
+  ThreadBench bench;
+  BusySink sink;
+  bench.sampler.deliverSamples(sink);
+  for (int i = 0; i < 5; ++i) bench.sample();
+  REQUIRE(sink.unpaced >= ms(25));
+  CHECK(bench.sampler.pacedCpu() < ms(20));
+  CHECK(bench.sampler.pacedCpu() > Nanos::zero());
 }
 
 TEST_CASE("a thread that is older than the recording begins with what it has used by then") {
