@@ -3,6 +3,7 @@
 import itertools
 import os
 import sys
+from functools import lru_cache
 
 from ._stallprof_events import Around, FetchClock, mix, now, open as _open, put, stamp
 
@@ -153,6 +154,7 @@ def _library_folder(folder):
     return found
 
 
+@lru_cache(4096)   # asked for every frame of a stack, each time that a model is to evaluate
 def is_installed(file):
     """In a library's place, or a script that an installer made beside the interpreter."""
     folder = os.path.dirname(file)

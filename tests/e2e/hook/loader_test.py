@@ -976,6 +976,27 @@ for step in range(100):
     update()
 """)), 20)
 
+    def test_whether_a_file_is_installed_is_found_once(self):
+        """A program that acts with its model switches modes at every step, deep in its stack."""
+        self.assertEqual(self.spans("""
+import os
+update()
+def act(depth):
+    if depth:
+        return act(depth - 1)
+    model.eval()
+    model.train()
+asked, dirname = [0], os.path.dirname
+def counted(path):
+    asked[0] += 1
+    return dirname(path)
+os.path.dirname = counted
+for _ in range(100):
+    act(30)
+os.path.dirname = dirname
+assert asked[0] < 500, asked
+"""), [])
+
     def test_a_long_one_is_evaluation_however_few_updates_there_are(self):
         self.assertEqual(len(self.spans("""
 import time
