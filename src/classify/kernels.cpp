@@ -135,9 +135,11 @@ KernelCategory categoryOf(const std::string& name, const std::string& arguments)
       {KernelCategory::kAttention,
        {"flash_fwd", "flash_bwd", "flash::", "fmha", "sdpa", "attention"}},
       {KernelCategory::kOptimizer,
-       {"multi_tensor_apply", "fused_adam", "fusedadam", "fused_sgd", "adam_", "lamb"}},
+       {"multi_tensor_apply", "fused_adam", "fusedadam", "fused_sgd", "adam_", "lamb_", "lambstage",
+        "lambupdate"}},
       {KernelCategory::kConvolution,
-       {"conv", "implicit_gemm", "wgrad", "dgrad", "winograd", "im2col", "col2im"}},
+       {"conv", "implicit_gemm", "wgrad", "dgrad", "winograd", "im2col", "col2im", "scudnn",
+        "884cudnn", "1688cudnn", "16816cudnn"}},
       {KernelCategory::kMatmul,
        {"gemm", "gemv", "nvjet_", "cutlass", "splitk", "cublas", "matmul", "_mm_", "dot_kernel"}},
       {KernelCategory::kNormalization,
@@ -154,6 +156,7 @@ KernelCategory categoryOf(const std::string& name, const std::string& arguments)
   // CUTLASS' own name says nothing of what it computes, nor do the operators that Inductor has put
   // into one kernel of element by element.
   if (hasAny(arguments, {"flashattn", "fmha"})) return KernelCategory::kAttention;
+  if (hasAny(arguments, {"fprop", "wgrad", "dgrad"})) return KernelCategory::kConvolution;
   if (name.starts_with("triton_poi_")) return KernelCategory::kElementwise;
   const std::string read = without("convert", name);  // of types: XLA's loop_convert_fusion
   for (const Pattern& p : kPatterns)

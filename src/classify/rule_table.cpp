@@ -76,6 +76,7 @@ class FileReader : TomlFile {
     if (key == "update") return take(node, key, rule.update);
     if (key == "gradient") return take(node, key, rule.gradient);
     if (key == "arrays") return take(node, key, rule.arrays);
+    if (key == "alone") return take(node, key, rule.alone);
     if (key == "handover") return take(node, key, rule.handover);
     if (key == "covers") return readCovers(node, rule);
     if (key == "modules") return take(node, key, rule.modules);
@@ -248,12 +249,12 @@ const PhaseRule* RuleTable::find(std::string_view id) const {
   return found == rules_.end() ? nullptr : &*found;
 }
 
-const PhaseRule* claim(const RuleTable& table, const FrameName& frame, Side side) {
+const PhaseRule* claim(const RuleTable& table, const FrameName& frame, Side side, bool alone) {
   const ModulePath module = frame.native ? ModulePath{} : modulePathOf(frame.file);
   const PhaseRule* best = nullptr;
   int bestFit = -1;
   for (const PhaseRule& rule : table.rules()) {
-    if (rule.scope && *rule.scope != side) continue;
+    if ((rule.scope && *rule.scope != side) || (rule.alone && !alone)) continue;
     int fit = frame.native ? fitNative(rule, frame) : fitPython(rule, frame, module);
     if (fit >= 0 && rule.users) fit += kByUser;
     if (fit > bestFit) {

@@ -59,6 +59,7 @@ struct PhaseRule {
   bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
   bool gradient = false;  // a claimed frame takes a gradient: what is compiled around it trains
   bool arrays = false;    // with `work`: operations on arrays that no model's gradients go through
+  bool alone = false;     // claims only where no other library's model is updated in the same run
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise
   std::string family;                           // what library the file is of: "PyTorch"
@@ -126,7 +127,9 @@ struct FrameName {
 // The rule that claims a frame where a thread works for `side`; null where none does. Users' rules
 // go first. Of the others the most exact: one that names functions before one that names none, then
 // the longest module or library pattern, then the order of the table. Only users' rules may claim
-// the user's own code. The rule lives as long as the table.
-[[nodiscard]] const PhaseRule* claim(const RuleTable& table, const FrameName& frame, Side side);
+// the user's own code. `alone`: whether rules that are so may claim. The rule lives as long as the
+// table.
+[[nodiscard]] const PhaseRule* claim(const RuleTable& table, const FrameName& frame, Side side,
+                                     bool alone = true);
 
 }  // namespace stallprof

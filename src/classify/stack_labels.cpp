@@ -24,8 +24,18 @@ class Claims {
       at->second = claim(
           table_,
           {frame.kind == FrameKind::kNative, trace_.text(frame.function), trace_.text(frame.file)},
-          side);
+          side, alone_);
     return at->second;
+  }
+
+  // What a framework's model is trained beside is none of its own: a nearest neighbour's index
+  // that chooses samples, a tokenizer of a whole pipeline.
+  void beside(const StackSeen& frame) {
+    const PhaseRule* rule = of(frame, Side::kTrainer);
+    if (!alone_ || !rule || !rule->update || rule->alone) return;
+    if (trace_.text(frame.function) == kImported) return;
+    alone_ = false;
+    claims_.clear();
   }
 
   bool users(const StackSeen& frame) {
@@ -35,8 +45,10 @@ class Claims {
   }
 
  private:
+  static constexpr std::string_view kImported = "<module>";
   const Trace& trace_;
   const RuleTable& table_;
+  bool alone_ = true;  // no model but that of such a rule is updated
   std::map<std::tuple<StringId, StringId, FrameKind, Side>, const PhaseRule*> claims_;
   std::map<StringId, bool> users_;
 };
@@ -96,6 +108,7 @@ Phase phaseOf(const PhaseRule& rule, Side side) {
 
 StackLabels::StackLabels(const Trace& trace, const RuleTable& table) {
   Claims claims(trace, table);
+  for (const auto& row : trace.stacks) claims.beside(row.data);
   for (const Side role : {Side::kTrainer, Side::kProducer}) {
     std::vector<StackLabel>& labels = role == Side::kTrainer ? trainer_ : producer_;
     labels.reserve(trace.stacks.size());

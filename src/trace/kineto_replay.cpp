@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -46,6 +47,7 @@ class Replay {
     first_ = trace_.slices.front().at;
     trainer();
     sources();
+    findEnds();
     for (const KinetoSlice& slice : trace_.slices) emit(slice);
     announceDevices();
     for (auto& [index, device] : devices_) settle(device, when(end_) + Nanos(1));
@@ -72,6 +74,28 @@ class Replay {
     }
     const auto maximum = largestIn(by);
     trainer_ = process(maximum == by.end() ? 1 : maximum->first);
+  }
+
+  // Fetches that got no batch, as an epoch was over: the thread asks again with no call of it to
+  // CUDA in between. One that makes none shows no ends.
+  void findEnds() {
+    struct Asked {
+      const KinetoSlice* fetch = nullptr;
+      bool worked = false;
+    };
+    std::map<std::pair<std::int64_t, std::int64_t>, Asked> last;
+    std::set<std::pair<std::int64_t, std::int64_t>> calling;
+    for (const KinetoSlice& slice : trace_.slices)
+      if (slice.kind == Kind::kCall) calling.insert({slice.pid, slice.tid});
+    for (const KinetoSlice& slice : trace_.slices) {
+      Asked& asked = last[{slice.pid, slice.tid}];
+      const bool after = asked.fetch && slice.at >= asked.fetch->at + asked.fetch->duration;
+      asked.worked =
+          asked.worked || (after && (slice.kind == Kind::kCall || slice.kind == Kind::kOptimizer));
+      if (slice.kind != Kind::kFetch || !calling.contains({slice.pid, slice.tid})) continue;
+      if (asked.fetch && !asked.worked) ends_.insert(asked.fetch);
+      asked = {&slice, false};
+    }
   }
 
   void sources() {
@@ -133,11 +157,10 @@ class Replay {
     }
   }
 
-  // One pass of a loader with workers, and one of a loader without: a trace does not show where one
-  // ends, or which of several it is.
+  // One loader with workers, and one without: a trace does not show which of several it is.
   void fetch(const KinetoSlice& slice, Nanos at) {
     const auto [loader, isNew] = loaders_.try_emplace(
-        slice.workers, Loader{static_cast<std::uint32_t>(loaders_.size() + 1), 0});
+        slice.workers, Loader{static_cast<std::uint32_t>(loaders_.size() + 1), 0, 0});
     if (isNew) {
       LoaderSeen seen;
       seen.process = process(slice.pid);
@@ -148,10 +171,17 @@ class Replay {
     }
     Fetch fetch;
     fetch.thread = thread(slice);
-    fetch.loader = fetch.epoch = loader->second.number;
+    Loader& of = loader->second;
+    if (of.epoch == 0) of.epoch = ++epochs_;
+    fetch.loader = of.number;
+    fetch.epoch = of.epoch;
     fetch.duration = slice.duration;
-    fetch.batch = loader->second.batches++;
+    fetch.end = ends_.contains(&slice);
+    if (!fetch.end) fetch.batch = of.batches++;
     out_.emit(at, fetch);
+    if (!fetch.end) return;
+    of.epoch = 0;
+    of.batches = 0;
   }
 
   void call(const KinetoSlice& slice, Nanos at) {
@@ -261,7 +291,10 @@ class Replay {
   struct Loader {
     std::uint32_t number = 0;
     std::int64_t batches = 0;
+    std::uint32_t epoch = 0;  // 0: none is open
   };
+  std::uint32_t epochs_ = 0;
+  std::set<const KinetoSlice*> ends_;
   std::map<bool, Loader> loaders_;  // by whether it has workers
 };
 

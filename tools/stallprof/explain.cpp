@@ -48,6 +48,7 @@ void printRule(const PhaseRule& rule) {
   if (rule.waits) printLine("waits", "also matches time blocked on files and sockets");
   if (rule.update) printLine("update", "updates a model: a loop around it is a loop of steps");
   if (rule.gradient) printLine("gradient", "takes a gradient: what is compiled around it trains");
+  if (rule.alone) printLine("alone", "matches only where no other library's model is updated");
   if (rule.arrays) printLine("arrays", "works on arrays that no model's gradients go through");
   if (rule.fetches) printLine("fetches", "gets a loader's next batch, which the hook times");
   if (rule.handover) printLine("handover", "takes what another thread or process hands over");

@@ -244,7 +244,9 @@ RunInfo describeRun(const Trace& trace) {
   const Manifest& manifest = trace.manifest;
   run.command = manifest.command;
   run.imported = manifest.imported();
-  run.startedAt = utcText(manifest.startedRealtime, "%Y-%m-%dT%H:%M:%SZ");
+  constexpr Nanos kDated = std::chrono::hours(24);  // since 1970: an imported trace may have none
+  if (!run.imported || manifest.startedRealtime > kDated)
+    run.startedAt = utcText(manifest.startedRealtime, "%Y-%m-%dT%H:%M:%SZ");
   const Nanos began = beganAt(trace);
   run.wall = std::max(Nanos{}, trace.end - began);
   if (!trace.ends.empty()) {

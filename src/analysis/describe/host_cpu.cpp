@@ -217,12 +217,21 @@ Maybe<double> throttledRatio(const Trace& trace, const Interval& within, Maybe<d
   return *stopped > 0 ? *stopped / (*stopped + *ran) : 0;
 }
 
+// One for each process and worker, and for a worker more than each loader has.
+double coresOfImport(const Trace& trace) {
+  double cores = static_cast<double>(trace.processes.size());
+  for (const auto& row : trace.loaders) cores += row.data.workers + 1;
+  return std::max(1.0, cores);
+}
+
 }  // namespace
 
 void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) {
   const Interval within = trainer.windowInterval();
   const auto& host = trace.manifest.host;
   run.cores = host.coresUsable > 0 ? host.coresUsable : std::max(1, host.coresOnline);
+  // Of an import nothing says how many there were: no core is shared by what it shows.
+  if (host.coresOnline == 0 && trace.manifest.imported()) run.cores = coresOfImport(trace);
   const Maybe<Cores> cores = coresIn(trace, within);
   if (cores) {
     run.cores = cores->usable;

@@ -307,7 +307,7 @@ Resources measureResources(const Trace& trace, const TrainerFacts& trainer, cons
   const double time = seconds(trainer.window());
   Resources out;
   static_cast<CpuUse&>(out) = run;
-  out.cores = run.cores;
+  if (trace.manifest.host.coresOnline > 0 || !trace.manifest.imported()) out.cores = run.cores;
   for (const Role role : {Role::kTrainer, Role::kWorker, Role::kHelper}) {
     const Keep same = [&](const ProcessLife& p) { return roles.of(p.id) == role; };
     if (const auto cpu =

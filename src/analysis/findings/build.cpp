@@ -82,6 +82,7 @@ double lostToWorkers(const Evidence& e) {
 Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,
                          double minimum, double maximum, std::string assumes) {
   if (!e.loader) return scaledAhead(e, cost, likely, minimum, maximum, std::move(assumes));
+  if (cost == &PipelineSettings::cpuScale && e.gains.demand().batchCpu <= 0) return {};
   PipelineSettings settings[] = {e.gains.base(), e.gains.base(), e.gains.base()};
   settings[0].*cost = likely;
   settings[1].*cost = minimum;

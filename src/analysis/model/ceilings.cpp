@@ -81,9 +81,10 @@ std::vector<Ceiling> ceilingsOf(const Gains& gains, const RunFacts& run, double 
           countOf(workers, "worker") +
               (eta < 0.97 ? ", " + percentText(eta) + " usable under in-order delivery" : ""));
     }
-    add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
-        numberOf(gains.base().cores, "usable core") +
-            othersText(run.cores - gains.base().cores, run));
+    if (d.batchCpu > 0)  // measured
+      add(all, gains, "cpu", (d.batchCpu + d.trainerCpu) / gains.base().cores,
+          numberOf(gains.base().cores, "usable core") +
+              othersText(run.cores - gains.base().cores, run));
   }
   if (const Workload& w = gains.workload(); w.zipped > 0)
     add(all, gains, w.zippedReads ? "extract" : "transform", w.zipped,

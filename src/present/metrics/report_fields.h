@@ -84,12 +84,18 @@ constexpr auto fieldsOf(const LoaderInfo*) {
              .optional = true}));
 }
 
+// Null where it was not measured, as of an imported trace.
+template <class T>
+constexpr Maybe<T> aboveZero(T value) {
+  return value > T{} ? Maybe<T>(value) : Maybe<T>(std::nullopt);
+}
 constexpr auto fieldsOf(const RunInfo::Host*) {
   using Host = RunInfo::Host;
   return fieldList(field("cpu_model", [](const Host& h) { return TextOrNull{h.cpuModel}; }),
-                   field("cores_online", &Host::coresOnline),
-                   field("cores_usable", &Host::coresUsable),
-                   field("memory_bytes", &Host::memoryBytes), field("gpus", &Host::gpus));
+                   field("cores_online", [](const Host& h) { return aboveZero(h.coresOnline); }),
+                   field("cores_usable", [](const Host& h) { return aboveZero(h.coresUsable); }),
+                   field("memory_bytes", [](const Host& h) { return aboveZero(h.memoryBytes); }),
+                   field("gpus", &Host::gpus));
 }
 constexpr auto fieldsOf(const RunInfo::Setting*) {
   using S = RunInfo::Setting;

@@ -65,6 +65,17 @@ TEST_CASE("kernels are sorted by what they do") {
   CHECK(kindOf("triton_poi_fused_convolution_relu_0") == KernelCategory::kElementwise);
   CHECK(kindOf("void cutlass::device_kernel<flash::enable_sm90_or_later<"
                "flash::FlashAttnFwdSm90<int>>>(int)") == KernelCategory::kAttention);
+  CHECK(kindOf("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_f16_s16816fprop_optimized_f16_"
+               "128x128_32x5_nhwc_align8>(Params)") == KernelCategory::kConvolution);
+  CHECK(kindOf("void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_128x128>(Params)") ==
+        KernelCategory::kMatmul);
+  CHECK(kindOf("ampere_scudnn_128x64_relu_small_nn_v1") == KernelCategory::kConvolution);
+  CHECK(kindOf("volta_fp16_s884cudnn_fp16_256x128_ldg8_relu_exp_small_nhwc_tn_v1") ==
+        KernelCategory::kConvolution);
+  CHECK(kindOf("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>(int)") ==
+        KernelCategory::kNormalization);
+  CHECK(kindOf("somebody::lambda_map_kernel") != KernelCategory::kOptimizer);
+  CHECK(kindOf("void multi_tensor_lamb_stage1(int)") == KernelCategory::kOptimizer);
   CHECK(kindOf("loop_convert_fusion") == KernelCategory::kElementwise);
   CHECK(kindOf("loop_convert_convolution_fusion") == KernelCategory::kConvolution);
   CHECK(kindOf("somebodys_own") == KernelCategory::kOther);

@@ -437,6 +437,9 @@ TEST_CASE("what the training thread uploads or writes is a checkpoint, what it r
   CHECK(training({kSite + "matplotlib/pyplot.py imread", kSite + "matplotlib/image.py imread",
                   kSite + "PIL/ImageFile.py ImageFile.load"}) ==
         Answer{"transform", "matplotlib.read"});
+  CHECK(training({kSite + "matplotlib/animation.py Animation._step", "train.py update",
+                  kSite + "torch/autograd/__init__.py backward"}) ==
+        Answer{"compute", "torch.backward"});
   CHECK(training({kSite + "sklearn/compose/_target.py TransformedTargetRegressor.fit",
                   kSite + "sklearn/ensemble/_forest.py BaseForest.fit"}) ==
         Answer{"compute", "sklearn"});

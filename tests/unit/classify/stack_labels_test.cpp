@@ -60,6 +60,37 @@ TEST_CASE("what a queue, a pool or a starting thread waits with is its own wait"
   CHECK(waitOf("ray/_private/worker.py Worker.get_objects") == "python.pool_wait");
 }
 
+TEST_CASE("a model library's functions are arrays where another library's model is updated") {
+  const auto ruleOf = [](const std::string& call, const std::string& update) {
+    const Trace trace =
+        test::traceOf(test::stackLine(1, 0, "train.py", "main", 3) +
+                      test::stackLine(2, 1, "train.py", "make", 9) +
+                      test::stackLine(3, 2, kPackages + call.substr(0, call.find(' ')),
+                                      call.substr(call.find(' ') + 1), 4) +
+                      test::stackLine(4, 1, kPackages + update.substr(0, update.find(' ')),
+                                      update.substr(update.find(' ') + 1), 5));
+    const StackLabels labels(trace, RuleTable::builtIn());
+    const StackLabel& label = labels.of(StackId{3}, Side::kTrainer);
+    REQUIRE(label.rule);
+    return std::pair(label.rule->id, namesModel(*label.rule));
+  };
+  using Rule = std::pair<std::string, bool>;
+  const std::string own = "sklearn/linear_model/_stochastic_gradient.py SGDClassifier.partial_fit",
+                    torch = "torch/optim/sgd.py SGD.step";
+  for (const std::string call :
+       {"sklearn/utils/__init__.py shuffle", "spacy/language.py Language.__call__",
+        "gensim/models/keyedvectors.py KeyedVectors.most_similar"}) {
+    CHECK(ruleOf(call, torch) == Rule("library.beside", false));
+    CHECK(ruleOf(call, own).second);
+    CHECK(ruleOf(call, "torch/optim/sgd.py <module>").second);  // only imported
+  }
+  CHECK(ruleOf(own, torch) == Rule("library.beside", false));
+  CHECK(ruleOf("torchvision/ops/boxes.py box_iou", torch) == Rule("torchvision.boxes", false));
+  CHECK(ruleOf("torchvision/ops/roi_align.py roi_align", torch) == Rule("torchvision.model", true));
+  CHECK(ruleOf("timm/data/transforms.py RandomResizedCropAndInterpolation.forward", torch) ==
+        Rule("library.data", false));
+}
+
 TEST_CASE("a native leaf speaks where Python's word is about a call further out") {
   const std::vector<std::string> decoder = {"native /usr/lib/libjpeg.so.62 decode_mcu"};
   CHECK(ask(Side::kTrainer, Wait::kRunning,

@@ -145,4 +145,33 @@ TEST_CASE("GPU panels are of the job's devices, and of several show the mean") {
   REQUIRE(!turns[0].series.empty());
   CHECK(turns[0].series[0].name == "busy, traced");
   CHECK(std::abs(turns[0].series[0].values[0] - 50) < 1);
+  const auto apart = panelOf(
+      "0s process process=2 pid=101\n"
+      "0s device_trace process=1 duration=1s kernels=1\n"
+      "1s device_trace process=2 duration=1s kernels=1\n"
+      "0s device_span device=\"GPU-1\" process=1 duration=1s busy=1s\n"
+      "1s device_span device=\"GPU-2\" process=2 duration=1s busy=1s\n");
+  CHECK(apart[0].series[0].values[0] > 99);  // nobody saw a device idle
+}
+
+TEST_CASE("a lane of many short works ends where the last one does") {
+  const Trace trace = traceOf(
+      kTrainer +
+      "0s device_trace process=1 duration=60s kernels=1 calls=1\n"
+      "repeat 20 every 2400ms\n"
+      "0s fetch thread=1 loader=1 epoch=1 duration=60ms cpu=60ms batch=0+1*i\n"
+      "2390ms optimizer thread=1 duration=4ms optimizer=1\n"
+      "end\n"
+      "repeat 12000 every 4ms\n"
+      "0s device_span device=\"GPU-1\" process=1 duration=1900us busy=1900us works=1\n"
+      "2ms device_span device=\"GPU-1\" process=1 duration=1900us busy=1900us copy_only=1900us "
+      "works=1\n"
+      "end\n");
+  const Analyzed analyzed = analyzeWithFacts(trace);
+  const StepView view = drawStep(trace, analyzed.trainer, 10);
+  const Lane& lane = view.lanes.back();
+  REQUIRE(!lane.blocks.empty());
+  CHECK(lane.blocks.size() <= 241);
+  CHECK(lane.blocks.back().end > view.end - Nanos(50'000'000));
+  CHECK(lane.blocks.back().name == "kernels and copies");
 }

@@ -94,6 +94,33 @@ TEST_CASE("a loader with workers and one without are two, whichever comes first"
   CHECK(trace.fetches[2].data.batch == 1);
 }
 
+TEST_CASE("a fetch after which nothing is given to the device ends an epoch") {
+  const auto epoch = [](int at) {
+    const auto when = [&](int after) { return std::to_string(at + after); };
+    return slice("user_annotation", kNext, when(0), "20") + "," +
+           slice("cuda_runtime", "cudaLaunchKernel", when(30), "4") + "," +
+           slice("user_annotation", kNext, when(50), "20") + "," +
+           slice("cuda_runtime", "cudaMemcpyAsync", when(55), "4") + "," +  // of its pinning
+           slice("cuda_runtime", "cudaLaunchKernel", when(80), "4") + "," +
+           slice("user_annotation", kNext, when(100), "1");
+  };
+  const Trace trace = import(epoch(1000) + "," + epoch(1200));
+  std::vector<std::tuple<std::uint32_t, std::int64_t, bool>> seen;
+  for (const auto& row : trace.fetches)
+    seen.emplace_back(row.data.epoch, row.data.batch, row.data.end);
+  using Seen = decltype(seen);
+  // After the last one of the file nothing is known.
+  CHECK(seen == Seen{{1, 0, false},
+                     {1, 1, false},
+                     {1, -1, true},
+                     {2, 0, false},
+                     {2, 1, false},
+                     {2, 2, false}});
+  const Trace onCpu = import(slice("user_annotation", kNext, "1000", "20") + "," +
+                             slice("user_annotation", kNext, "1100", "20"));
+  CHECK(!onCpu.fetches[0].data.end);  // what runs in between is not in it
+}
+
 TEST_CASE("a device's time is the union over its streams, in spans apart by more than a gap") {
   const Trace trace =
       import(kernel("100", "50") + "," + kernel("120", "60", 8) + "," +  // 100 to 180

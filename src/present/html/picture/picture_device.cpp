@@ -13,6 +13,7 @@ namespace stallprof {
 namespace {
 
 constexpr std::size_t kMaxDeviceBlocks = 240, kMaxDeviceLanes = 8;  // as in the other lanes
+constexpr std::string_view kMixed = "kernels and copies";
 
 using Usages = std::map<StringId, Table<DeviceUsage>>;
 
@@ -47,26 +48,34 @@ double maximum(const Usages& usages, Field field, bool sum) {
   return all;
 }
 
-// Time whose device work is in the trace piece by piece.
-Intervals tracedTime(const Trace& trace, const TrainerFacts& trainer) {
-  Intervals traced;
-  const auto add = [&](const Interval& time) {
-    if (!time.empty()) traced.push_back(time);
+// By device the time in which a process that works on it is traced piece by piece; of one that is
+// seen to work on none, by none.
+std::map<StringId, Intervals> tracedTime(const Trace& trace, const TrainerFacts& trainer) {
+  std::map<ProcessId, std::set<StringId>> devices;
+  for (const auto& row : trace.deviceSpans) devices[row.data.process].insert(row.data.device);
+  std::map<StringId, Intervals> traced;
+  const auto add = [&](const Interval& time, ProcessId process) {
+    if (time.empty()) return;
+    const auto found = devices.find(process);
+    if (found == devices.end()) return traced[StringId{}].push_back(time);
+    for (const StringId device : found->second) traced[device].push_back(time);
   };
   for (const auto& row : trace.deviceTraces) {
     if (!row.data.kernels) continue;
     const Interval time = intervalOf(row);
-    if (trainer.joined.detailed.empty()) add(time);
-    for (const Interval& held : trainer.joined.detailed) add(intersect(time, held));
+    if (trainer.joined.detailed.empty()) add(time, row.data.process);
+    for (const Interval& held : trainer.joined.detailed)
+      add(intersect(time, held), row.data.process);
   }
-  return joined(std::move(traced));
+  for (auto& [device, times] : traced) times = joined(std::move(times));
+  return traced;
 }
 
 // The traced share of each bucket that its devices worked in, their mean; what was not traced is
 // not drawn.
 void addTraced(Panel& panel, const Trace& trace, const TrainerFacts& trainer,
                const TimeAxis& axis) {
-  const Intervals traced = tracedTime(trace, trainer);
+  const std::map<StringId, Intervals> traced = tracedTime(trace, trainer);
   std::map<StringId, Intervals> busy;
   for (const auto& row : trace.deviceSpans) busy[row.data.device].push_back(intervalOf(row));
   for (auto& [device, spans] : busy) spans = joined(std::move(spans));
@@ -76,11 +85,12 @@ void addTraced(Panel& panel, const Trace& trace, const TrainerFacts& trainer,
   for (std::size_t i = 0; i < axis.buckets; ++i) {
     const Nanos from = axis.begin + each * static_cast<Nanos::rep>(i);
     Nanos known{}, worked{};
-    divide(traced, {from, from + each}, [&](const Interval& piece, bool inside) {
-      if (!inside) return;
-      known += piece.length() * static_cast<Nanos::rep>(std::max<std::size_t>(1, busy.size()));
-      for (const auto& [device, spans] : busy) worked += lengthIn(spans, piece);
-    });
+    for (const auto& [device, times] : traced)
+      divide(times, {from, from + each}, [&](const Interval& piece, bool inside) {
+        if (!inside) return;
+        known += piece.length();
+        worked += lengthIn(busy[device], piece);
+      });
     series.values.push_back(known > Nanos{} ? 100 * seconds(worked) / seconds(known)
                                             : std::numeric_limits<double>::quiet_NaN());
   }
@@ -149,15 +159,18 @@ Lane laneOf(const DeviceTimeline::Device& device, Nanos from, Nanos to, const st
   Lane lane{name, "", {}};
   auto span = std::partition_point(device.spans.begin(), device.spans.end(),
                                    [&](const Timed<DeviceSpan>* s) { return s->end() <= from; });
-  const Nanos narrow = (to - from) / static_cast<Nanos::rep>(2 * kMaxDeviceBlocks);
+  const Nanos narrow = (to - from) / static_cast<Nanos::rep>(kMaxDeviceBlocks);
   for (; span != device.spans.end() && (*span)->at < to; ++span) {
     Block block = blockOf((*span)->data, std::max(from, (*span)->at), std::min(to, (*span)->end()));
     Block* last = lane.blocks.empty() ? nullptr : &lane.blocks.back();
-    // Small kernels close together are one block: a page has no room for thousands.
-    if (last && last->hue == block.hue && block.begin - last->end < narrow) {
+    // What is small and close together is one block: a page has no room for thousands. One too
+    // short to be drawn takes in what follows it, whichever that is, with the longer one's colour.
+    const bool alike = last && last->hue == block.hue;
+    if (last && block.begin - last->end < narrow && (alike || last->end - last->begin < narrow)) {
+      if (!alike && block.end - block.begin > last->end - last->begin) last->hue = block.hue;
       last->end = block.end;
-      last->name = "kernels and gaps between them";
-    } else if (lane.blocks.size() < kMaxDeviceBlocks) {
+      last->name = alike && last->name != kMixed ? "kernels and gaps between them" : kMixed;
+    } else {
       lane.blocks.push_back(std::move(block));
     }
   }
