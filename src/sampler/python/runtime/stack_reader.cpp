@@ -55,8 +55,12 @@ void StackReader::walk(const Layout& layout, StackCopy& copy, bool second, Remot
   const Address mask = layout.minor() >= 14 ? ~Address{3} : ~Address{0};
   std::size_t steps = 0;
   bool generator = false;
+  // A chain whose frames changed while they were copied may lead back into itself, and is no deep
+  // stack: it passes the frame again that was met at the last power of two (Brent's algorithm).
+  Address met = 0;
   for (Address at = copy.current(second); at != 0; ++steps) {
-    if ((at & 7) != 0) return;
+    if ((at & 7) != 0 || at == met) return;
+    if ((steps & (steps - 1)) == 0) met = at;
     if (steps > 2 * kMaxFrames) return void(walked.tooDeep = true);
     const StackCopy::Found found = copy.find(at, second);
     const std::uint8_t* bytes = found.bytes;
