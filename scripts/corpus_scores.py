@@ -146,11 +146,12 @@ def quantile(values, q):
 
 
 def prediction_scores(rows, by="speedup"):
-    """How many, median and 90th percentile of the error, how many lie in their interval, how many have one."""
+    """How many, median and 90th percentile of the error, how many lie in their interval, how many have one. An assumed
+    gain has only an upper bound."""
     found = errors(rows, by)
-    bounded = [p for row in rows for p in row["predictions"] if by == "speedup" and None not in (p["low"], p["high"])]
+    bounded = [p for row in rows for p in row["predictions"] if by == "speedup" and p["high"] is not None]
     return {"count": len(found), "median": statistics.median(found) if found else None, "p90": quantile(found, 0.9),
-            "within": sum(p["low"] <= p["measured"] <= p["high"] for p in bounded), "bounded": len(bounded)}
+            "within": sum((p["low"] or 0) <= p["measured"] <= p["high"] for p in bounded), "bounded": len(bounded)}
 
 
 # ---- three simple rules, from the same reports ------------------------------------------------------------------------

@@ -58,7 +58,8 @@ void TrialCommand::declareRuns(CLI::App& app) {
   number(app, "--steps", steps_, 10, 1000000000, "steps per run, warm-up included");
   number(app, "--for", seconds_, 2, 86400,
          "seconds of steps per run, warm-up included (default 20, or 40 steps if longer)");
-  number(app, "--runs", runs_, 4, 50, "runs per side before the first decision (default 4)");
+  number(app, "--runs", runs_, 4, 50,
+         "runs per side before the first decision, 4 to 50 (default 4)");
   number(app, "--max-runs", maximum_, 4, 100,
          "maximum runs per side (default: half as many again)");
   app.add_flag("--in-place", inPlace_,

@@ -357,6 +357,7 @@ TrainerFacts attributePart(const Trace& trace, TrainerTimeline timeline, const S
 void measureCounters(const Trace& trace, TrainerFacts& facts) {
   const Interval window = facts.windowInterval();
   facts.processCpu = cpuIn(trace.process(facts.process), window);
+  facts.growthPerSecond = steadyGrowth(trace.process(facts.process), window.begin);
   facts.device.gauges = readGauges(trace, facts.process, window);
   for (WorkerFacts& worker : facts.workers) {
     const ProcessLife& process = trace.process(worker.process);

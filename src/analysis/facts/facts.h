@@ -214,6 +214,7 @@ struct TrainerFacts {
   Blame blame;                       // of the window's waits
   Nanos cpu{}, starved{};            // of the trainer thread in the window
   Nanos processCpu{};                // of the trainer's process in the window, workers not included
+  double growthPerSecond = 0;        // bytes, of its process's private memory (memory_growth.h)
   std::vector<BatchWork> works;      // batches of counted steps, by delivery
   std::map<std::uint32_t, std::uint64_t> batches;  // of each loader, counted ones of the window
   std::vector<ZippedLoader> zipped;

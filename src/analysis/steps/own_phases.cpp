@@ -117,7 +117,9 @@ class PhaseFinder {
     if (trace_.stack(frame).iterates) return yieldsBatches(frame);
     const OwnSamples line = lineOf(frame);
     const bool above = trace_.stack(frame).line < firstOfModel(found->first) && noModel(line);
-    const bool placed = line.before >= line.after || farApart(line);
+    // A step that is one call begins its turn, and results are awaited in it: what is made above
+    // the call for the next one comes after those.
+    const bool placed = steps || line.before >= line.after || farApart(line);
     const bool sleeps = !fetched_ && line.asleep >= kIdleLine * line.all && inTurn(line);
     return cutsArrays(line) || (noModel(line) && fromSources(line)) ||
            (above && ((placed && operatorsBelow(kHalf, line)) || sleeps));

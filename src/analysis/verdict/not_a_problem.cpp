@@ -110,6 +110,22 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
   return lines;
 }
 
+// When the training process has no more memory, where it grows all the time.
+std::string growthText(const Evidence& e) {
+  constexpr double kNotable = 64e6, kSoon = 24 * 3600;  // bytes in the window; seconds
+  const double grows = e.trainer.growthPerSecond;
+  const auto room = e.run.memoryRoom();
+  if (grows * e.window < kNotable || !room) return "";
+  const double last = static_cast<double>(*room) / grows;
+  if (last > kSoon) return "";
+  return "The training process grows by " + rateText(grows, "bytes") +
+         (e.perStep > 0 ? " (" + bytesText(grows * e.perStep) + " a step)" : "") +
+         ": at this pace the " + bytesText(static_cast<double>(*room)) + " that are free last " +
+         durationText(Nanos(static_cast<Nanos::rep>(last * 1e9))) +
+         ". Losses or outputs that are kept with their graphs grow so (keep loss.item() or "
+         ".detach()), and caches until they are full.";
+}
+
 std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& findings) {
   constexpr double kBusyBeside = 0.25;
   std::vector<std::string> lines;
@@ -120,6 +136,8 @@ std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& 
                         percentText(e.starved) + " of the time."
                   : " Cores were idle at that time.";
   const double stolen = r.stealRatio.value_or(0);
+  if (const std::string grows = growthText(e); !grows.empty())
+    list.add("host.memory_pressure", grows);
   if (othersWidened(e)) list.add("host.noisy_neighbour", othersUsed(e));
   if (stolen > kWorthSaying)
     list.add("host.noisy_neighbour",

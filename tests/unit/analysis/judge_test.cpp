@@ -403,6 +403,24 @@ TEST_CASE("memory is no headroom where the kernel killed a process for want of i
   CHECK_FALSE(named());
 }
 
+TEST_CASE("a training whose memory grows is said to have none left soon") {
+  Facts f = factsOf(Training{});
+  f.run.memoryAvailable = 8'000'000'000;
+  const auto grows = [&](double bytesPerSecond) {
+    f.trainer.growthPerSecond = bytesPerSecond;
+    for (const std::string& line : f.judge().caveats)
+      if (line.starts_with("The training process grows by")) return line;
+    return std::string();
+  };
+  CHECK(grows(0).empty());
+  CHECK(grows(10'000).empty());  // days
+  const std::string line = grows(100'000'000);
+  CHECK(line.find("100 MB/s") != line.npos);
+  CHECK(line.find("8 GB that are free last 80 s") != line.npos);
+  f.run.memoryAvailable.reset();
+  CHECK(grows(100'000'000).empty());
+}
+
 TEST_CASE("others' CPU costs no more than the job's threads waited for") {
   Facts f = factsOf(Training{});
   const auto named = [&](double external, Maybe<double> queued) {

@@ -298,6 +298,24 @@ TEST_CASE("lines above the call of a step that has no frame of its own make data
   CHECK(near2(called(from(31) + from(32) + from(31) + from(32)), 0.4));  // likewise, by turns
 }
 
+// As JAX's: main() calls it at 32, waits for the loss at 33 (22), and then makes the next data
+// above the call, at 31 (14).
+TEST_CASE("what is made above the call after its result was waited for is data, too") {
+  std::string text = test::kTrainer + kReadFrames +
+                     "0 stack stack=21 file=\"train.py\" function=\"main\" line=33\n"
+                     "0 stack stack=22 caller=21 file=\"/u/site-packages/jax/_src/array.py\" "
+                     "function=\"ArrayImpl._value\" line=9\n"
+                     "0 step_place thread=1 optimizer=1 line=32 function=\"main\" "
+                     "file=\"train.py\"\n"
+                     "repeat 200 every 20ms\n"
+                     "0ms slice thread=1 duration=20ms run=20ms samples=2 wait=running\n"
+                     "0ms optimizer thread=1 duration=1ms optimizer=1\n" +
+                     seen(6, 1, 22) + seen(16, 1, 14) + "end\n";
+  const Analysis a = analyze(test::traceOf(text));
+  REQUIRE(a.breakdown.phase.has_value());
+  CHECK(near2(a.breakdown.phase->transform, 0.5));
+}
+
 // Arrays are all there is: the iterator (21, 22) of the loop in main(), whose body is at line 32
 // (16), and what the kernel's samples find.
 TEST_CASE("an iterator makes data for arithmetic that no more than the loop's body can hold") {

@@ -27,8 +27,9 @@ std::string fasterComputeText(const AdviceContext& c) {
            " or a smaller model can help. If that work makes data, let a thread or a process make "
            "it ahead of time.";
   if (c.analysis.run.loaders.empty())
-    return "First check whether the step waits for data that it makes itself. No loader was "
-           "detected, so such a wait is inside the step.";
+    return "First check whether the step waits for data that it makes itself, or for a lock that "
+           "another thread holds: no loader was detected, so such a wait is inside the step. "
+           "`stallprof export -f folded` has what the other threads do meanwhile.";
   return "Do not change the loader: no change to it is predicted to gain 5 %. Improve the step "
          "itself: a faster device, lower precision" +
          alsoCompile(c) + ", or a smaller model.";
@@ -55,11 +56,18 @@ bool wantsOneThread(const Evidence& e) {
                           : e.trace.manifest.variable("OMP_NUM_THREADS") == "1";
 }
 
+// Blocked beside data and periodic work: asleep, or waiting for what nothing names. A device's work
+// is such a wait, and other findings cover it.
+double blockedBeside(const Evidence& e) {
+  if (!e.trainerBlockedKnown || e.device.seen) return 0;
+  return std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
+}
+
 Maybe<Advice> moreThreads(const Evidence& e) {
   const double idle = (1 - e.coresUsed) * e.run.cores / std::max(1, e.ranks);
   if (!wantsOneThread(e) || e.device.seen || idle < kIdle ||
-      e.gains.workload().trainerCpuRatio > kOneThread)
-    return {};
+      e.gains.workload().trainerCpuRatio > kOneThread || blockedBeside(e) > kBlocked)
+    return {};  // what waits for others does so with any number of threads
   const bool called = e.run.threadsSet.has_value();
   const int more = 1 + static_cast<int>(idle + 1 - kIdle);
   return adviceOf(
@@ -67,13 +75,6 @@ Maybe<Advice> moreThreads(const Evidence& e) {
       {called ? "code" : "env", called ? std::string(SettingChanged::kThreads) : "OMP_NUM_THREADS",
        "1", std::to_string(more)},
       {}, "several ranks, or workers, need their own cores");
-}
-
-// Blocked beside data and periodic work: asleep, or waiting for what nothing names. A device's work
-// is such a wait, and other findings cover it.
-double blockedBeside(const Evidence& e) {
-  if (!e.trainerBlockedKnown || e.device.seen) return 0;
-  return std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
 }
 
 // This answer rests on the trainer's own time, not on the loader's model.
@@ -90,6 +91,16 @@ Confidence ownTimeConfidence(const Evidence& e) {
   if (!e.loader) c = e.trainerBlocked > kBlocked ? Confidence::kLow : lowered(c);
   if (blockedBeside(e) > kBlocked) c = Confidence::kLow;
   return c;
+}
+
+// The function in which it is: at a lock that another thread holds, or an answer that takes long.
+void addBlockedPlace(Finding& f, const Evidence& e) {
+  const double samples = e.trainer.stacks.trainer.samples;
+  const Maybe<HotFunction> blocked =
+      hottest(e, {Side::kTrainer, Phase::kCompute, {}, HotQuery::Of::kBlocked});
+  if (!blocked || blockedBeside(e) <= kBlocked || blocked->samples <= kBlocked * samples) return;
+  addEvidence(f, "it is blocked in {} {} of the time",
+              {textWord(nameOf(*blocked)), ratioWord(blocked->samples / samples)});
 }
 
 void addBlockedEvidence(Finding& f, const Evidence& e) {
@@ -140,6 +151,7 @@ Maybe<Finding> cpuBound(const Evidence& e) {
     addEvidence(f, "{} of the time is data or compute only by function names or loops",
                 {ratioWord(named)});
   addBlockedEvidence(f, e);
+  addBlockedPlace(f, e);
   if (e.device.timeline)
     addEvidence(f, "the device is busy {} of the time", {ratioWord(e.device.busy)});
   if (e.trainer.processCpu > Nanos{}) {

@@ -214,7 +214,7 @@ Maybe<Finding> smallOps(const Evidence& e) {
   const bool shared = producersHoldLock(e);
   if (e.device.estimated || shared) f.confidence = std::min(f.confidence, Confidence::kMedium);
   addEvidence(f,
-              "{} of the training thread's CPU samples are in PyTorch's overhead per operator: "
+              "{} of the CPU samples of the training step are in PyTorch's overhead per operator: "
               "dispatch, autograd, memory",
               {ratioWord(share.value)});
   addIntervalEvidence(f, share, machinery.samples());
