@@ -68,6 +68,7 @@ void ThreadSampler::prefer(std::span<const ThreadId> threads) {
   for (const ThreadId id : threads) {
     const auto found = threads_.find(id);
     if (found == threads_.end() || found->second.preferred) continue;
+    if (preferred_.size() == kMaxPreferred) return;
     found->second.preferred = true;
     preferred_.push_back(&found->second);
   }

@@ -21,6 +21,7 @@ using Kind = KinetoSlice::Kind;
 constexpr Nanos kStart = 1s;           // of the recording; its instants are never below 0
 constexpr Nanos kLongestSpan = 100ms;  // of a device's span: written as often as the agent does
 constexpr Nanos kUseEvery = 1s;        // totals by name, as the agent's
+constexpr std::size_t kMaxEnds = 3;    // an epoch has more fetches than so many for each end
 
 HostMemory memoryOf(std::string_view name) {
   if (name.find("Pageable") != std::string_view::npos) return HostMemory::kPageable;
@@ -77,7 +78,8 @@ class Replay {
   }
 
   // Fetches that got no batch, as an epoch was over: the thread asks again with no call of it to
-  // CUDA in between. One that makes none shows no ends.
+  // CUDA in between. One that makes none shows no ends, nor one that takes from several loaders by
+  // turns, which asks again and again.
   void findEnds() {
     struct Asked {
       const KinetoSlice* fetch = nullptr;
@@ -85,6 +87,7 @@ class Replay {
     };
     std::map<std::pair<std::int64_t, std::int64_t>, Asked> last;
     std::set<std::pair<std::int64_t, std::int64_t>> calling;
+    std::size_t fetches = 0;
     for (const KinetoSlice& slice : trace_.slices)
       if (slice.kind == Kind::kCall) calling.insert({slice.pid, slice.tid});
     for (const KinetoSlice& slice : trace_.slices) {
@@ -95,7 +98,9 @@ class Replay {
       if (slice.kind != Kind::kFetch || !calling.contains({slice.pid, slice.tid})) continue;
       if (asked.fetch && !asked.worked) ends_.insert(asked.fetch);
       asked = {&slice, false};
+      ++fetches;
     }
+    if (kMaxEnds * ends_.size() > fetches) ends_.clear();
   }
 
   void sources() {

@@ -116,6 +116,15 @@ TEST_CASE("a fetch after which nothing is given to the device ends an epoch") {
                      {2, 0, false},
                      {2, 1, false},
                      {2, 2, false}});
+  // Two loaders by turns: zip().
+  std::string both;
+  for (int at = 1000; at < 1600; at += 100)
+    both += (both.empty() ? "" : ",") + slice("user_annotation", kNext, std::to_string(at), "20") +
+            "," + slice("user_annotation", kNext, std::to_string(at + 20), "20") + "," +
+            slice("cuda_runtime", "cudaLaunchKernel", std::to_string(at + 50), "4");
+  const Trace zipped = import(both);
+  CHECK(std::none_of(zipped.fetches.begin(), zipped.fetches.end(),
+                     [](const auto& row) { return row.data.end; }));
   const Trace onCpu = import(slice("user_annotation", kNext, "1000", "20") + "," +
                              slice("user_annotation", kNext, "1100", "20"));
   CHECK(!onCpu.fetches[0].data.end);  // what runs in between is not in it

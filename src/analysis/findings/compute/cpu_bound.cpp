@@ -5,6 +5,7 @@
 #include "analysis/facts/source_lines.h"
 #include "analysis/findings/build.h"
 #include "analysis/findings/framework.h"
+#include "analysis/findings/hot.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/torch_version.h"
 

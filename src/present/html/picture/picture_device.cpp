@@ -85,12 +85,14 @@ void addTraced(Panel& panel, const Trace& trace, const TrainerFacts& trainer,
   for (std::size_t i = 0; i < axis.buckets; ++i) {
     const Nanos from = axis.begin + each * static_cast<Nanos::rep>(i);
     Nanos known{}, worked{};
-    for (const auto& [device, times] : traced)
+    for (const auto& [device, times] : traced) {
+      const Intervals& spans = busy[device];
       divide(times, {from, from + each}, [&](const Interval& piece, bool inside) {
         if (!inside) return;
         known += piece.length();
-        worked += lengthIn(busy[device], piece);
+        worked += lengthIn(spans, piece);
       });
+    }
     series.values.push_back(known > Nanos{} ? 100 * seconds(worked) / seconds(known)
                                             : std::numeric_limits<double>::quiet_NaN());
   }
