@@ -31,8 +31,9 @@ class Claims {
   // What a framework's model is trained beside is none of its own: a nearest neighbour's index
   // that chooses samples, a tokenizer of a whole pipeline.
   void beside(const StackSeen& frame) {
+    if (!alone_) return;
     const PhaseRule* rule = of(frame, Side::kTrainer);
-    if (!alone_ || !rule || !rule->update || rule->alone) return;
+    if (!rule || !rule->update || rule->alone) return;
     if (trace_.text(frame.function) == kImported) return;
     alone_ = false;
     claims_.clear();

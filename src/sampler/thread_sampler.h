@@ -23,10 +23,11 @@ namespace stallprof {
 // blocked ones share 1,000 samples a second, so that thousands of sleepers leave the pace to the
 // others; those that run less than 0.5 % of their time share with them, except a process's first
 // thread, which may be a training that waits: it is sampled once a second at least, at any pace
-// that allows it. Where the pace is slower than was asked for, threads
-// of native code in a process whose other threads have stacks to be read (pools, in one that runs
-// Python) are sampled at a quarter of it: a pool of 25 left its trainer 9 samples a second. What is
-// written is bounded too: the more threads, the longer the interval that one slice covers.
+// that allows it. Threads that train are sampled in every round, whoever takes turns (prefer).
+// Where the pace is slower than was asked for, threads of native code in a process whose other
+// threads have stacks to be read (pools, in one that runs Python) are sampled at a quarter of it: a
+// pool of 25 left its trainer 9 samples a second. What is written is bounded too: the more threads,
+// the longer the interval that one slice covers.
 class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree);

@@ -310,7 +310,8 @@ Manifest manifestOf(const KinetoTrace& trace, const std::string& file) {
   manifest.command = {Untrusted(std::string(Manifest::kImport)), Untrusted(file)};
   manifest.startedMonotonic = kStart;
   const Nanos first = trace.slices.empty() ? Nanos(0) : trace.slices.front().at;
-  manifest.startedRealtime = std::max(Nanos(0), trace.base + first);
+  if (trace.base != Nanos(0))  // without it instants have a begin of their own
+    manifest.startedRealtime = std::max(Nanos(0), trace.base + first);
   const auto set = [&](const char* name, std::int64_t value) {
     if (value >= 0) manifest.environment.emplace_back(name, Untrusted(std::to_string(value)));
   };

@@ -244,8 +244,7 @@ RunInfo describeRun(const Trace& trace) {
   const Manifest& manifest = trace.manifest;
   run.command = manifest.command;
   run.imported = manifest.imported();
-  constexpr Nanos kDated = std::chrono::hours(24);  // since 1970: an imported trace may have none
-  if (!run.imported || manifest.startedRealtime > kDated)
+  if (manifest.startedRealtime > Nanos{})  // an imported trace may have no date
     run.startedAt = utcText(manifest.startedRealtime, "%Y-%m-%dT%H:%M:%SZ");
   const Nanos began = beganAt(trace);
   run.wall = std::max(Nanos{}, trace.end - began);

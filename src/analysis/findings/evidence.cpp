@@ -229,6 +229,14 @@ bool Evidence::computeCeilingHoldsData() const {
   return trainer.withoutFetches() && wait > kSome && !ceilings.empty();
 }
 
+Maybe<double> secondsOfMemory(const Evidence& e, double growthPerSecond) {
+  constexpr double kMuchGrowth = 64e6, kSoon = 24 * 3600;  // bytes in the window; seconds
+  const auto room = e.run.memoryRoom();
+  if (growthPerSecond * e.window < kMuchGrowth || !room) return {};
+  const double left = static_cast<double>(*room) / growthPerSecond;
+  return left < kSoon ? Maybe<double>(left) : std::nullopt;
+}
+
 double coresForPipeline(const Evidence& e, double cores, double external) {
   const double others = external + (e.beside + e.run.siblingCpuRatio.value_or(0)) * e.run.cores /
                                        std::max(cores, 0.25);

@@ -89,6 +89,11 @@ struct Evidence {
   [[nodiscard]] SourceLine loaderLine() const;
 };
 
+// Until growth of so many bytes a second has used up the memory that is free: a straight line, far
+// beyond what was seen. Null where it is an allocator's noise (under 64 MB in the window), where it
+// takes over a day, or where it is not known what is free.
+[[nodiscard]] Maybe<double> secondsOfMemory(const Evidence& e, double growthPerSecond);
+
 // `cores` less what others, and the job beside the pipeline, use of the cores there are.
 [[nodiscard]] double coresForPipeline(const Evidence& e, double cores, double external);
 

@@ -112,16 +112,13 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
 
 // When the training process has no more memory, where it grows all the time.
 std::string growthText(const Evidence& e) {
-  constexpr double kNotable = 64e6, kSoon = 24 * 3600;  // bytes in the window; seconds
   const double grows = e.trainer.growthPerSecond;
-  const auto room = e.run.memoryRoom();
-  if (grows * e.window < kNotable || !room) return "";
-  const double last = static_cast<double>(*room) / grows;
-  if (last > kSoon) return "";
+  const Maybe<double> left = secondsOfMemory(e, grows);
+  if (!left) return "";
   return "The training process grows by " + rateText(grows, "bytes") +
          (e.perStep > 0 ? " (" + bytesText(grows * e.perStep) + " a step)" : "") +
-         ": at this pace the " + bytesText(static_cast<double>(*room)) + " that are free last " +
-         durationText(Nanos(static_cast<Nanos::rep>(last * 1e9))) +
+         ": at this pace the " + bytesText(grows * *left) + " that are free last " +
+         durationText(Nanos(static_cast<Nanos::rep>(*left * 1e9))) +
          ". Losses or outputs that are kept with their graphs grow so (keep loss.item() or "
          ".detach()), and caches until they are full.";
 }

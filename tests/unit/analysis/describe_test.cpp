@@ -172,7 +172,10 @@ TEST_CASE("an empty recording describes a run of no length") {
   CHECK(!run.ended);
   CHECK(run.processes == 0);
   CHECK(!run.framework);
-  CHECK(run.startedAt == "1970-01-01T00:00:00Z");
+  CHECK(run.startedAt.empty());  // not known
+  Trace dated;
+  dated.manifest.startedRealtime = 1'767'225'600s;
+  CHECK(describeRun(dated).startedAt == "2026-01-01T00:00:00Z");
   const CoverageInfo coverage = describeCoverage(Trace{});
   CHECK(coverage.hostTier == "T0");
   CHECK(!coverage.recorderPid);

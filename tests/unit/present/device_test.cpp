@@ -152,6 +152,14 @@ TEST_CASE("GPU panels are of the job's devices, and of several show the mean") {
       "0s device_span device=\"GPU-1\" process=1 duration=1s busy=1s\n"
       "1s device_span device=\"GPU-2\" process=2 duration=1s busy=1s\n");
   CHECK(apart[0].series[0].values[0] > 99);  // nobody saw a device idle
+  const auto besides = panelOf(
+      "0s process process=2 pid=101\n"
+      "0s device_trace process=1 duration=1s kernels=1\n"
+      "0s device_trace process=2 duration=1s kernels=1\n"
+      "0s device_span device=\"GPU-1\" process=1 duration=1s busy=1s\n");
+  CHECK(besides[0].series[0].values[0] > 99);  // a process without work is no idle device
+  const auto idle = panelOf("0s device_trace process=1 duration=1s kernels=1\n");
+  CHECK(idle[0].series[0].values[0] == 0);
 }
 
 TEST_CASE("a lane of many short works ends where the last one does") {

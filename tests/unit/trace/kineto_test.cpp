@@ -163,6 +163,16 @@ TEST_CASE("long work is cut into spans, each nanosecond and each piece of work c
   CHECK(trace.deviceSpans[1].data.works == 1);
 }
 
+TEST_CASE("a trace without a date has none") {
+  const auto dated = [](const std::string& head) {
+    const auto trace = read("{" + head + "\"traceEvents\": [" + kernel("1000", "5") + "]}");
+    REQUIRE(trace.ok());
+    return manifestOf(trace.value(), "trace.json").startedRealtime;
+  };
+  CHECK(dated("") == Nanos(0));
+  CHECK(dated("\"baseTimeNanoseconds\": 1767225600000000000, ") == 1767225600s + 1ms);
+}
+
 TEST_CASE("times since 1970 keep their nanoseconds") {
   const Trace trace =
       import(kernel("1767225600123456.125", "1") + "," + kernel("1767225600123500.250", "1"));

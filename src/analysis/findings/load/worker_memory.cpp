@@ -7,10 +7,8 @@
 namespace stallprof {
 namespace {
 
-constexpr double kNotableGrowth = 64e6;  // bytes in the window: below it is allocator noise
-constexpr double kSoon = 24 * 3600;      // seconds: a training of a day would meet it
-constexpr double kStays = 2.0 / 3;       // of the window; of workers of each epoch none does
-constexpr double kHeadroomGone = 0.10;   // of a limit
+constexpr double kStays = 2.0 / 3;      // of the window; of workers of each epoch none does
+constexpr double kHeadroomGone = 0.10;  // of a limit
 
 const AdviceDefinition kPlainArrays{
     "plain_arrays",
@@ -23,11 +21,6 @@ const AdviceDefinition kMoreSharedMemory{
     "Give the container more shared memory (docker run --shm-size=8g; an emptyDir of "
     "medium Memory on /dev/shm), or lower num_workers x prefetch_factor x batch size."};
 
-struct WorkerGrowth {
-  double bytesPerSecond = 0;  // all workers together
-  double secondsLeft = -1;    // until it has used up what is left; below 0: they do not grow
-};
-
 // Memory of workers that are started for every epoch is free again when they end.
 bool stays(const Evidence& e, const WorkerFacts& worker) {
   const ProcessLife& life = e.trace.process(worker.process);
@@ -36,13 +29,11 @@ bool stays(const Evidence& e, const WorkerFacts& worker) {
   return seconds(lived) > kStays * e.window;
 }
 
-WorkerGrowth workerGrowth(const Evidence& e) {
-  WorkerGrowth growth;
+// Bytes a second, all workers together.
+double workerGrowth(const Evidence& e) {
+  double growth = 0;
   for (const WorkerFacts& w : e.trainer.workers)
-    if (w.growthPerSecond > 0 && stays(e, w)) growth.bytesPerSecond += w.growthPerSecond;
-  const auto room = e.run.memoryRoom();
-  if (growth.bytesPerSecond * e.window >= kNotableGrowth && room)
-    growth.secondsLeft = static_cast<double>(*room) / growth.bytesPerSecond;
+    if (w.growthPerSecond > 0 && stays(e, w)) growth += w.growthPerSecond;
   return growth;
 }
 
@@ -55,17 +46,17 @@ bool shmShort(const Evidence& e) {
 
 Maybe<Finding> workerMemory(const Evidence& e) {
   if (e.workers() < 1) return {};
-  const WorkerGrowth growth = workerGrowth(e);
-  const bool grows = growth.secondsLeft >= 0 && growth.secondsLeft < kSoon;
+  const double growth = workerGrowth(e);
+  const Maybe<double> grows = secondsOfMemory(e, growth);
   if (!grows && !shmShort(e)) return {};
   Finding f = loaderFinding(e, 0,
                             grows ? "The workers' memory grows until the host has no free memory"
                                   : "/dev/shm is nearly full: workers will die with a bus error");
   if (grows) {
     addEvidence(f, "their private memory grows by {} per minute, for all workers together",
-                {bytesWord(growth.bytesPerSecond * 60)});
-    addEvidence(f, "at this rate memory is used up in {} minutes",
-                {numberWord(growth.secondsLeft / 60)}, timeWord(growth.secondsLeft));
+                {bytesWord(growth * 60)});
+    addEvidence(f, "at this rate memory is used up in {} minutes", {numberWord(*grows / 60)},
+                timeWord(*grows));
     offer(f, adviceOf(kPlainArrays, {"code", "dataset", "Python objects", "one array"}, {},
                       "none, if the kept data is not needed again"));
   }

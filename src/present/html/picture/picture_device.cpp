@@ -48,8 +48,8 @@ double maximum(const Usages& usages, Field field, bool sum) {
   return all;
 }
 
-// By device the time in which a process that works on it is traced piece by piece; of one that is
-// seen to work on none, by none.
+// By device the time in which a process that works on it is traced piece by piece; where none
+// works on any, by no device: all that is idle.
 std::map<StringId, Intervals> tracedTime(const Trace& trace, const TrainerFacts& trainer) {
   std::map<ProcessId, std::set<StringId>> devices;
   for (const auto& row : trace.deviceSpans) devices[row.data.process].insert(row.data.device);
@@ -57,7 +57,8 @@ std::map<StringId, Intervals> tracedTime(const Trace& trace, const TrainerFacts&
   const auto add = [&](const Interval& time, ProcessId process) {
     if (time.empty()) return;
     const auto found = devices.find(process);
-    if (found == devices.end()) return traced[StringId{}].push_back(time);
+    if (devices.empty()) traced[StringId{}].push_back(time);
+    if (found == devices.end()) return;
     for (const StringId device : found->second) traced[device].push_back(time);
   };
   for (const auto& row : trace.deviceTraces) {
