@@ -13,7 +13,7 @@ import time
 import unittest
 
 from harness import HOOK, MEMORY_BYTES, RING, SLOTS, EventMemory, Run
-from loader_test import PYTHON, TORCH, TRAIN
+from torch_case import PYTHON, TORCH, TRAIN
 
 FAILING = '''
 import sys, torch, warnings

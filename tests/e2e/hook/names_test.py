@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from harness import HOOK, Run, written
-from loader_test import PYTHON, TORCH, TRAIN
+from torch_case import PYTHON, TORCH, TRAIN
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(HERE, 'fake')
