@@ -44,6 +44,10 @@ void addInferred(const Trace& trace, FactsAccumulator& facts, Roles& roles,
   trainers.push_back(std::move(judged));
 }
 
+void addProducers(const TrainerFacts& facts, Roles& roles) {
+  for (const ThreadId id : facts.threads) roles.threads[id.value - 1] = Role::kProducer;
+}
+
 // Of all trainers that step: what each is like first, as ranks are compared with each other.
 std::vector<Judged> judgeTrainers(const Trace& trace, FactsAccumulator& run, Roles& roles,
                                   const StackLabels& labels, InferredSteps& inferred) {
@@ -59,8 +63,7 @@ std::vector<Judged> judgeTrainers(const Trace& trace, FactsAccumulator& run, Rol
   addBlockedWaits(trace, ranks);
   const std::vector<const TrainerFacts*> facts(ranks.begin(), ranks.end());
   const RankBalance balance = balanceRanks(trace, facts);
-  for (const Judged& judged : trainers)
-    for (const ThreadId id : judged.facts.threads) roles.threads[id.value - 1] = Role::kProducer;
+  for (const Judged& judged : trainers) addProducers(judged.facts, roles);
   for (Judged& judged : trainers) {
     judged.run = measureRun(trace, judged.facts, roles);
     judged.run.balance = balance;
@@ -105,6 +108,7 @@ Judged withoutSteps(const Trace& trace, Roles& roles, const StackLabels& labels,
   judged.facts.evaluations = evaluationsOf(trace, judged.facts.thread);
   if (!judged.facts.loopAt.none() || judged.facts.native.seen)
     roles.addTrainer({judged.facts.process, judged.facts.thread});
+  addProducers(judged.facts, roles);
   judged.run = measureRun(trace, judged.facts, roles);
   if (judged.facts.stacks.seen()) judged.judgement = judge(trace, judged.facts, judged.run);
   return judged;

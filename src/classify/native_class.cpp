@@ -44,6 +44,11 @@ NativeClass nativeClass(std::string_view file, std::string_view symbol) {
   return NativeClass::kProgram;
 }
 
+bool isOfOpenMp(std::string_view symbol) {
+  constexpr std::string_view kRuntimes[] = {"GOMP_*", "gomp_*", "omp_*", "__kmp*"};
+  return fitsAny(symbol, kRuntimes);
+}
+
 std::string readableSymbol(std::string_view raw) {
   raw = raw.substr(0, raw.find('@'));
   std::string name(raw);

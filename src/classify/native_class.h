@@ -17,6 +17,7 @@ enum class NativeClass : std::uint8_t {
   kMath,         // BLAS, oneDNN, FFT, numpy's loops
   kParallel,     // OpenMP and TBB, handing out work
   kSpin,         // OpenMP and locks, waiting without giving up the CPU
+  kLock,         // acquiring and releasing mutexes, in user code: whoever calls them
   kDecode,       // JPEG, PNG, audio, video
   kCompression,
   kNetwork,  // TLS, HTTP, RPC, object stores
@@ -28,11 +29,11 @@ enum class NativeClass : std::uint8_t {
 };
 [[nodiscard]] constexpr std::string_view nameOf(NativeClass c) {
   constexpr std::string_view kNames[] = {
-      "program",     "interpreter", "tensor",  "math",    "parallel", "spin",   "decode",
+      "program",     "interpreter", "tensor",  "math",    "parallel", "spin",   "lock", "decode",
       "compression", "network",     "storage", "runtime", "device",   "kernel", "jit"};
   return kNames[static_cast<std::size_t>(c)];
 }
-inline constexpr std::size_t kNativeClasses = 14;
+inline constexpr std::size_t kNativeClasses = 15;
 
 // Libraries and symbols of one class, as patterns (`*`: any run of characters). A rule with symbols
 // claims only those; with no libraries, in any file. A library is meant by its name, or by its
@@ -46,6 +47,14 @@ struct NativeRule {
 
 // Of a place in `file` (a path as it was mapped) whose function is `symbol` (readable, may be "").
 [[nodiscard]] NativeClass nativeClass(std::string_view file, std::string_view symbol);
+
+// A function of OpenMP's runtimes, by its name.
+[[nodiscard]] bool isOfOpenMp(std::string_view symbol);
+
+// The kernel's part of a lock that others have, and of waiting for other threads in general.
+[[nodiscard]] constexpr bool isFutex(NativeClass is, std::string_view symbol) {
+  return is == NativeClass::kKernel && symbol == "futex";
+}
 
 // A symbol as a person reads it: C++ names without arguments, versions ("@@GLIBC_2.2.5") left out.
 // Bytes of the job's: escape at the sink. At most 200.

@@ -26,6 +26,13 @@ constexpr Names kSpinSymbols = {"gomp_team_barrier_wait*",
                                 "GOMP_barrier"};
 constexpr Names kParallelSymbols = {"GOMP_*", "omp_*", "__kmpc_*", "__kmp_*", "gomp_*"};
 constexpr Names kLibc = {"libc.so*", "libc-2.*", "libpthread*", "ld-linux*"};
+// Of glibc by its own symbols and those of its debug files; of OpenMP's runtimes critical sections.
+constexpr Names kLibcLocks = {"*pthread_mutex_*", "*pthread_rwlock_*", "pthread_spin_*",
+                              "*lll_lock_*",      "*lll_trylock_*",    "*lll_unlock_*"};
+constexpr Names kOpenMpLocks = {
+    "GOMP_critical_*",      "GOMP_atomic_*",        "gomp_mutex_*",
+    "omp_set_*lock*",       "omp_unset_*lock*",     "__kmpc_critical*",
+    "__kmpc_end_critical*", "__kmp_acquire_*lock*", "__kmp_release_*lock*"};
 constexpr Names kYield = {"sched_yield", "__sched_yield"};
 constexpr Names kTbb = {"libtbb*"};
 // Of pools of its own: an idle thread asks for work some 0.1 s before it sleeps, the caller waits.
@@ -114,6 +121,8 @@ constexpr NativeRule kRules[] = {
     {NativeClass::kSpin, kJit, kSpinLoops},
     {NativeClass::kJit, kJit, {}},
     {NativeClass::kSpin, kLibc, kYield},
+    {NativeClass::kLock, kLibc, kLibcLocks},
+    {NativeClass::kLock, kOpenMp, kOpenMpLocks},
     {NativeClass::kSpin, kOpenMp, kSpinSymbols},
     {NativeClass::kSpin, kOpenBlas, kOpenBlasWaits},
     {NativeClass::kParallel, kOpenMp, kParallelSymbols},

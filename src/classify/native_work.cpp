@@ -170,6 +170,7 @@ NativeWork kernelWork(std::string_view call) {
   using Is = NativeWork::Is;
   if (among(call, kOpenCalls)) return {Is::kOpen, Phase::kExtract};
   if (among(call, kReadCalls)) return {Is::kRead, Phase::kExtract};
+  if (call == "futex") return {Is::kLock};
   if (among(call, kWriteCalls)) return {Is::kPhase, Phase::kOther};
   return {};
 }
@@ -186,6 +187,8 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
               .phase = *rule->phase,
               .evaluates = rule->overhead == OverheadKind::kEvaluation};
   }
+  if (is == NativeClass::kLock)
+    return {isOfOpenMp(name) ? NativeWork::Is::kTeam : NativeWork::Is::kLock};
   const bool runtime = is == NativeClass::kRuntime;
   if ((runtime || is == NativeClass::kProgram) && drawsByName(name, runtime))
     return {NativeWork::Is::kMakes};

@@ -25,6 +25,8 @@ struct NativeWork {
     kRead,     // reading, in the kernel: extract
     kRegion,   // a loop that OpenMP divides among threads, as its compiler named it
     kTeam,     // handing out such loops, or spinning until the others have done theirs
+    kLock,     // a lock, by its functions or in the kernel: for the loops of a team, where there
+               // is one, or what the thread does beside it
   };
   Is is = Is::kUnknown;
   Phase phase = Phase::kUnknown;

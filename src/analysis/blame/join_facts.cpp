@@ -45,8 +45,8 @@ void joinFunctions(const Trace& trace, std::vector<FunctionSamples>& all,
   };
   joinBy(all, std::move(part), keyOf, [](FunctionSamples& to, const FunctionSamples& from) {
     addMembers<&FunctionSamples::samples, &FunctionSamples::running, &FunctionSamples::ownPython,
-               &FunctionSamples::lockWaits, &FunctionSamples::whileIdle, &FunctionSamples::seconds>(
-        to, from);
+               &FunctionSamples::lockWaits, &FunctionSamples::blockedInOwn,
+               &FunctionSamples::whileIdle, &FunctionSamples::seconds>(to, from);
     to.processes = std::max(to.processes, from.processes);
   });
   largestFirst(all, [](const FunctionSamples& f) { return f.samples; });

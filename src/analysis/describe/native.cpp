@@ -88,13 +88,15 @@ class Places {
     return leafOf(best, maximum / all);
   }
 
-  // The hottest function of one side; of the trainer's own process, where one steps.
+  // The hottest function of one side, locks left out: whose they are no stack says. Of the
+  // trainer's own process, where one steps.
   [[nodiscard]] NativeLeaf hottest(Side side) const {
     double all = 0;
     std::map<Leaf, double> sums;
     const bool trainer = side == Side::kTrainer && !roles_.trainers.empty();
     for (const auto& [key, use] : leaves_) {
       if (sideOf(key.first) != side || (trainer && key.first != Role::kTrainer)) continue;
+      if (use.is == NativeClass::kLock || isFutex(use.is, trace_.text(key.second.second))) continue;
       all += use.samples;
       sums[key.second] += use.samples;
     }

@@ -16,6 +16,18 @@ constexpr double kMinPoolSamples = 30;  // samples
 // Of the spin samples of the thread with the most: fewer are of a short region, or of another pool.
 constexpr double kMember = 0.1;
 
+void countLocks(const Trace& trace, const ThreadLife& thread, const Interval& window,
+                NativeClasses& classes, PoolUse& to) {
+  eachNative(thread, window, [&](const NativeSlice& native) {
+    const NativeClass is = classes.of(native);
+    if (is == NativeClass::kLock) {
+      to.locks += native.samples;
+      if (isOfOpenMp(trace.text(native.function))) to.openMpLocks += native.samples;
+    }
+    if (isFutex(is, trace.text(native.function))) to.futex += native.samples;
+  });
+}
+
 }  // namespace
 
 Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
@@ -27,6 +39,7 @@ Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
     const Spins own = spinsIn(thread, trainer.windowInterval(), classes);
     use.samples += own.samples;
     use.spins += own.spins;
+    countLocks(trace, thread, trainer.windowInterval(), classes, use);
     if (thread.id == trainer.thread && own.samples > 0) use.leaderSpins = own.spins / own.samples;
     if (thread.id != trainer.thread && own.spins > 0) beside.push_back(own);
   }

@@ -37,6 +37,8 @@ struct RankBalance {
 // The training process's CPU samples in the window, of all its threads.
 struct PoolUse {
   double samples = 0, spins = 0;  // in all; in loops of OpenMP and other locks
+  double locks = 0, futex = 0;    // acquiring and releasing locks; in the kernel's call for it
+  double openMpLocks = 0;         // of `locks`, those of OpenMP, whose waiting are `spins`
   // The trainer's own thread, which hands out the work, and those beside it that spin: a tenth and
   // more of what the most of them does. 0 where none does.
   int threads = 0;

@@ -91,6 +91,8 @@ struct FunctionSamples {
   double samples = 0, running = 0, ownPython = 0, lockWaits = 0;
   double whileIdle = 0;         // of these in a step, on a CPU, in DeviceFacts::longGaps
   double seconds = 0;           // the weight of its samples
+  double blockedInOwn = 0;      // of these computing, in a line of the user's own: blocked in a
+                                // futex, without the interpreter's lock or a wait for it
   std::uint32_t processes = 0;  // how many had it
 };
 

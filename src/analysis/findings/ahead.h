@@ -21,6 +21,11 @@ enum class Beside : std::uint8_t { kThread, kProcess };
 // them; largest: as many as idle cores let.
 [[nodiscard]] Prediction madeBeside(const Evidence& e, double share, Beside who);
 
+// False where both the step and what makes the data, in `share` of the window, want the
+// interpreter's lock: a thread keeps it for 5 ms (sys.getswitchinterval()) while the step waits for
+// it after each operator, and a batch that takes less is made at one go.
+[[nodiscard]] bool threadGains(const Evidence& e, double share);
+
 // Others make the data, and the step waits for those in `share` of the window: they set the pace.
 // Likely `times` as many make as many times the batches; largest: as many as idle cores let. `who`
 // completes "twice as many ... twice as many batches": "threads make".

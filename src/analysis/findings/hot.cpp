@@ -20,6 +20,8 @@ double counted(const FunctionSamples& f, HotQuery::Of of) {
       return f.ownPython;
     case HotQuery::Of::kLockWaits:
       return f.lockWaits;
+    case HotQuery::Of::kBlockedInOwn:
+      return f.blockedInOwn;
     case HotQuery::Of::kWhileIdle:
       return f.whileIdle;
     case HotQuery::Of::kAll:
@@ -40,9 +42,8 @@ Maybe<HotQuery> queryFor(Phase phase) {
     case Phase::kExtract:
       return HotQuery{Side::kProducer, phase, {}, HotQuery::Of::kBlocked};
     case Phase::kLoad:
-      return HotQuery{Side::kTrainer, phase, {}, HotQuery::Of::kRunning};
     case Phase::kCompute:
-      return HotQuery{Side::kTrainer, phase, {}, HotQuery::Of::kAll};
+      return HotQuery{Side::kTrainer, phase, {}, HotQuery::Of::kRunning};
     default:
       return {};
   }

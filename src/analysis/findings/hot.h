@@ -25,7 +25,15 @@ struct HotQuery {
   Side side = Side::kTrainer;
   Maybe<Phase> phase;
   Maybe<OverheadKind> overhead;
-  enum class Of { kAll, kRunning, kBlocked, kOwnPython, kLockWaits, kWhileIdle } of = Of::kAll;
+  enum class Of {
+    kAll,
+    kRunning,
+    kBlocked,
+    kOwnPython,
+    kLockWaits,
+    kBlockedInOwn,
+    kWhileIdle
+  } of = Of::kAll;
   std::string_view rule = {};  // empty: any
   std::vector<FunctionSamples> StackFacts::*functions = &StackFacts::functions;
 };

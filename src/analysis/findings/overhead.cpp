@@ -69,6 +69,18 @@ Share shareOfLock(const Evidence& e) {
   return counted.value > sampled.value ? counted : sampled;
 }
 
+LockWait waitForLock(const Evidence& e) {
+  if (e.device.seen || !e.trainerBlockedKnown || e.window <= 0) return {};
+  const StackFacts& s = e.trainer.stacks;
+  if (s.trainerTime <= 0) return {};
+  return {shareOf(allOf(e, kBlockedInOwnLines) / s.trainerTime * s.trainer.samples, s.trainer),
+          std::max(0.0, seconds(e.trainer.processCpu - e.trainer.cpu) / e.window)};
+}
+
+bool stepWaitsForLocks(const Evidence& e) {
+  return waitForLock(e).low() > kNotable || (lockHeldByOthers(e) && shareOfLock(e).low > kNotable);
+}
+
 bool producersHoldLock(const Evidence& e) {
   const StackFacts& s = e.trainer.stacks;
   return !e.trainer.threads.empty() && s.lockProducers > kMainHolder * s.lockBeside &&

@@ -23,6 +23,18 @@ namespace stallprof {
 [[nodiscard]] Share shareOfOverhead(const Evidence& e, OverheadKind overhead);
 // In which it waits for the interpreter's lock, in steps and in fetches of its own.
 [[nodiscard]] Share shareOfLock(const Evidence& e);
+// In which it is blocked in lines of the program's own, in steps: in a lock that another thread or
+// process holds, or for an answer. While other threads of its process work, they may compute.
+struct LockWait {
+  Share blocked{0, 0, 0};
+  double workBeside = 0;  // of the time, at most
+  [[nodiscard]] double low() const { return blocked.low - workBeside; }
+};
+inline constexpr HotQuery kBlockedInOwnLines{
+    Side::kTrainer, Phase::kCompute, {}, HotQuery::Of::kBlockedInOwn};
+[[nodiscard]] LockWait waitForLock(const Evidence& e);
+// For this or the interpreter's lock, a part worth naming: what the step takes alone is not known.
+[[nodiscard]] bool stepWaitsForLocks(const Evidence& e);
 // It waits for the lock for a part worth naming, which threads that make batches hold for most of
 // the time that others do.
 [[nodiscard]] bool producersHoldLock(const Evidence& e);

@@ -20,6 +20,7 @@ namespace {
 std::optional<bool> operatorsCode(NativeClass is, std::string_view file) {
   switch (is) {
     case NativeClass::kRuntime:
+    case NativeClass::kLock:
     case NativeClass::kKernel:
       return std::nullopt;
     case NativeClass::kTensor:

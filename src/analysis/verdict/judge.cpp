@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/findings/hot.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/verdict/rank.h"
 #include "analysis/verdict/registry.h"
 
@@ -63,7 +63,7 @@ Judgement judge(const Trace& trace, const TrainerFacts& trainer, const RunFacts&
   const Confidence highest = highestConfidence(e);
   Judgement j;
   j.ceilings = e.ceilings;
-  if (e.computeCeilingHoldsData())
+  if (e.computeCeilingHoldsData() || stepWaitsForLocks(e))
     std::erase_if(j.ceilings,
                   [](const Ceiling& c) { return c.stage == "compute" && c.basis == "inferred"; });
   // Without steps and a known loop a smaller share may as well be of setup, or of what the program

@@ -3,6 +3,7 @@
 
 #include "analysis/facts/hook_parts.h"
 #include "analysis/facts/usage.h"
+#include "analysis/findings/overhead.h"
 #include "analysis/verdict/rank.h"
 #include "base/units.h"
 
@@ -177,6 +178,8 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   missing(!e.run.memoryPressureRatio, "memory pressure (PSI)");
   if (e.computeCeilingHoldsData())
     lines.emplace_back("the compute ceiling (the loop makes data in its steps)");
+  else if (stepWaitsForLocks(e) && !e.ceilings.empty())
+    lines.emplace_back("the compute ceiling (the step waits for a lock)");
   for (const Ceiling& c : e.misfits)
     lines.push_back("the " + c.stage + " ceiling (the model does not fit: it would be " +
                     percentText(-c.gapRatio) + " below the measured pace)");

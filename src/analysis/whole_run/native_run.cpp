@@ -78,8 +78,13 @@ class NativeRun {
     findPools();
     if (!pools_.empty()) measureUnnamed();
     judgePools();
-    for (const ThreadId id : process.threads)
-      if (id != main_) addThread(others_, trace.thread(id));
+    for (const ThreadId id : process.threads) {
+      if (id == main_) continue;
+      ThreadUse use;
+      addThread(use, trace.thread(id));
+      others_.join(use);
+      if (!pools_.contains(id) && 2 * use.data() > use.all) makers_.push_back(id);
+    }
   }
 
   [[nodiscard]] bool sampled() const {
@@ -87,16 +92,26 @@ class NativeRun {
                        [&](ThreadId id) { return !trace_.thread(id).natives.empty(); });
   }
 
-  // Of the main thread, while it was not `stopped`; `samples`: how many it rests on.
-  [[nodiscard]] ThreadUse mainUse(Nanos stopped, double& samples) const {
+  struct MainUse {
+    ThreadUse use;
+    double samples = 0;             // how many it rests on
+    std::vector<ThreadId> threads;  // that make the data it waits for, more than it makes itself
+  };
+  // Of the main thread, while it was not `stopped`.
+  [[nodiscard]] MainUse mainUse(Nanos stopped) const {
     const ThreadLife& thread = trace_.thread(main_);
     const ThreadUse onCpu = cpuUse(thread);
     const Observed seen = observe(thread, window_);
-    ThreadUse use;
-    use.add(onCpu, seconds(seen.run + seen.queued));
-    samples = onCpu.all;
-    addBlocked(use, thread, seconds(window_.length() - stopped - seen.run - seen.queued), samples);
-    return use;
+    MainUse main;
+    main.use.add(onCpu, seconds(seen.run + seen.queued));
+    main.samples = onCpu.all;
+    const double waited =
+        addBlocked(main.use, thread, seconds(window_.length() - stopped - seen.run - seen.queued),
+                   main.samples);
+    const double own = main.use.data();
+    if (waited > 0) main.use.add(others_, waited);
+    if (main.use.data() > 2 * own) main.threads = makers_;
+    return main;
   }
 
  private:
@@ -239,7 +254,7 @@ class NativeRun {
     for (const ThreadId id : pools_)
       eachSample(trace_.thread(id), [&](const Spot& spot, double samples) {
         const NativeWork& work = workAt(spot.place);
-        if (work.is == Is::kTeam) return;
+        if (work.is == Is::kTeam || work.is == Is::kLock) return;
         all += samples;
         if (work.is == Is::kOpen || work.is == Is::kRead) reads += samples;
       });
@@ -273,13 +288,19 @@ class NativeRun {
   [[nodiscard]] ThreadUse cpuUse(const ThreadLife& thread) const {
     ThreadUse use;
     std::map<std::int64_t, PassSamples> passes;  // by interval: a forged window may last years
+    double locks = 0;
     eachTimedNative(thread, window_, [&](const NativeSlice& native, Nanos middle) {
       const Spot spot = spotOf(native);
+      if (workAt(spot.place).is == Is::kLock) {
+        locks += native.samples;
+        return;
+      }
       ThreadUse one;
       addSample(one, thread, spot, native.samples);
       addPass(passes[middle / kPassInterval], spot, one.phases[indexOf(Phase::kCompute)]);
       use.join(one);
     });
+    if (locks > 0) use.add(pools_.empty() ? ThreadUse(use) : team_, locks);
     std::vector<PassSamples> inOrder;
     for (const auto& [interval, samples] : passes) inOrder.push_back(samples);
     use.runsAlone(forwardAlone(inOrder));
@@ -300,28 +321,36 @@ class NativeRun {
     to.add(Phase::kExtract, seconds(seen.extract));
   }
 
-  // Time blocked, by what the samples found it blocked in.
-  void addBlocked(ThreadUse& use, const ThreadLife& thread, double blocked, double& samples) const {
+  // Time blocked, by what the samples found it blocked in; returned, and not added: in which it
+  // waits for other threads.
+  double addBlocked(ThreadUse& use, const ThreadLife& thread, double blocked,
+                    double& samples) const {
     std::map<Wait, double> waits;
     double all = 0;
     for (const auto& slice : thread.slices)
       if (window_.overlaps(intervalOf(slice))) waits[slice.data.wait] += slice.data.samples;
     for (const Wait none : {Wait::kRunning, Wait::kUnknown, Wait::kStopped}) waits.erase(none);
     for (const auto& [wait, count] : waits) all += count;
-    if (blocked <= 0) return;
-    if (all <= 0) return use.add(Phase::kOther, blocked);
+    if (blocked <= 0) return 0;
+    if (all <= 0) {
+      use.add(Phase::kOther, blocked);
+      return 0;
+    }
     samples += all;
-    for (const auto& [wait, count] : waits) addWait(use, wait, blocked * count / all);
+    double waited = 0;
+    for (const auto& [wait, count] : waits) waited += addWait(use, wait, blocked * count / all);
+    return waited;
   }
 
-  void addWait(ThreadUse& use, Wait wait, double time) const {
+  double addWait(ThreadUse& use, Wait wait, double time) const {
     switch (wait) {
       case Wait::kFileMeta:
       case Wait::kFileRead:
       case Wait::kPageFault:
       case Wait::kSocket:
         (wait == Wait::kFileMeta ? use.open : use.read) += time;
-        return use.add(Phase::kExtract, time);
+        use.add(Phase::kExtract, time);
+        return 0;
       case Wait::kFutex:
       case Wait::kPipe:
       case Wait::kPoll:
@@ -329,11 +358,12 @@ class NativeRun {
       case Wait::kSleep: {
         // No more than the others worked: beyond that it waits for nobody that is seen.
         const double worked = std::min(time, others_.all);
-        use.add(others_, worked);
-        return use.add(Phase::kOther, time - worked);
+        use.add(Phase::kOther, time - worked);
+        return worked;
       }
       default:
-        return use.add(Phase::kOther, time);
+        use.add(Phase::kOther, time);
+        return 0;
     }
   }
 
@@ -350,6 +380,7 @@ class NativeRun {
   double unnamedPart_ = 0;
   Phase looped_ = Phase::kOther;
   ThreadUse team_, others_;
+  std::vector<ThreadId> makers_;  // of the others, whose work is data
   mutable std::map<Place, NativeWork> works_;
 };
 
@@ -379,17 +410,17 @@ TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules) {
   const Interval window{std::max(trace.begin, thread.slices.front().at),
                         std::min(trace.end, thread.slices.back().end())};
   const NativeRun run(trace, rules, *process, window);
-  double samples = 0;
   TrainerTimeline timeline;
   timeline.who = {process->id, thread.id};
   facts.stopped = lengthIn(stoppedTimes(trace, timeline), window);
-  const ThreadUse use = run.mainUse(facts.stopped, samples);
-  if (use.all <= 0 || !run.sampled()) return facts;
+  NativeRun::MainUse main = run.mainUse(facts.stopped);
+  if (main.use.all <= 0 || !run.sampled()) return facts;
   facts.process = process->id;
   facts.thread = thread.id;
   facts.windowBegin = window.begin;
   facts.windowEnd = window.end;
-  give(use, samples, facts);
+  give(main.use, main.samples, facts);
+  facts.threads = std::move(main.threads);
   const Observed observed = observe(thread, window);
   facts.cpu = observed.run;
   facts.starved = observed.queued;

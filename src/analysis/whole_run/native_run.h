@@ -15,7 +15,8 @@ namespace stallprof {
 // (machine_code/loop_code.h): where such loops add to numbers in memory, sums of products compute;
 // loops over bytes, and code that draws random numbers or has libc read and compare text, make
 // data. Half of a function's samples decide for the rest of it. What nothing says is `other`.
-// Without native samples nothing names CPU time.
+// Without native samples nothing names CPU time. Threads beside it that make more of the data than
+// it does itself are those that it waits for.
 [[nodiscard]] TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules);
 
 }  // namespace stallprof

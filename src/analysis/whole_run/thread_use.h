@@ -20,6 +20,9 @@ struct ThreadUse {
   bool passes = false;        // part of that is known by going forward and back
   double all = 0;
 
+  [[nodiscard]] double data() const {
+    return phases[indexOf(Phase::kExtract)] + phases[indexOf(Phase::kTransform)];
+  }
   void add(Phase phase, double weight) {
     phases[indexOf(phase == Phase::kUnknown ? Phase::kOther : phase)] += weight;
     all += weight;

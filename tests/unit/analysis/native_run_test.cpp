@@ -332,3 +332,94 @@ TEST_CASE("metrics that a rule knows are evaluation, whatever the standard libra
   REQUIRE_FALSE(a.findings.empty());
   CHECK(a.findings[0].id == "periodic.evaluation");
 }
+
+TEST_CASE("threads that pass a lock on for most of their CPU time wait for each other") {
+  const auto with = [](int locks, int futex) {
+    const auto thread = [&](int id) {
+      return slice(id, "8s", "running") + native(id, "/opt/train", "main._omp_fn.0", 600) +
+             native(id, "/lib/libgomp.so.1", "GOMP_barrier", 20) +
+             native(id, "/lib/libc.so.6", "__pthread_mutex_lock", locks) +
+             native(id, "[kernel]", "futex", futex);
+    };
+    return analyze(traceOf("manifest env=\"OMP_NUM_THREADS=2\"\n" + kProgram + thread(1) +
+                           thread(2) + "0s usage process=1 cpu=0\n10s usage process=1 cpu=16s\n" +
+                           kEnd));
+  };
+  const Analysis a = with(80, 500);
+  const Finding* found = test::find(a, "compute.lock_contention");
+  REQUIRE(found);
+  CHECK(near(found->shareRatio, 580.0 / 1200));
+  CHECK(found->hot.function.raw() == "main._omp_fn.0");
+  REQUIRE(found->advice.size() == 2);
+  CHECK(found->advice[0].id == "lock_less");
+  CHECK(found->advice[1].change.from == "2");
+  CHECK(a.verdict.boundBy == "compute");
+  // Waiting for other reasons, and locks that nobody waits for.
+  CHECK_FALSE(test::find(with(4, 500), "compute.lock_contention"));
+  // What waits for a critical section of OpenMP spins.
+  const auto critical = [&](const std::string& spin) {
+    const auto thread = [&](int id) {
+      return slice(id, "8s", "running") + native(id, "/opt/train", "main._omp_fn.0", 560) +
+             native(id, "/lib/libgomp.so.1", "GOMP_critical_end", 40) +
+             native(id, "/lib/libgomp.so.1", spin, 400);
+    };
+    return analyze(traceOf(kProgram + thread(1) + thread(2) + kEnd));
+  };
+  CHECK(test::find(critical(""), "compute.lock_contention"));
+  CHECK_FALSE(test::find(critical("GOMP_loop_dynamic_next"), "compute.lock_contention"));
+  CHECK_FALSE(test::find(with(80, 0), "compute.lock_contention"));
+}
+
+TEST_CASE("a lock is for the loops of a team, or for what its thread does beside it") {
+  const std::string locks = native(1, "/lib/libc.so.6", "pthread_mutex_lock", 200);
+  const auto alone = phasesOf(program({{"matmul_forward", 600}, {"load_batch", 200}}) + locks);
+  CHECK(near(alone.compute, 0.75));
+  CHECK(near(alone.transform, 0.25));
+  const auto team =
+      phasesOf(program({{"train._omp_fn.0", 300}, {"load_batch", 500}}) + locks +
+               slice(2, "10s", "running") + native(2, "/opt/train", "train._omp_fn.0", 980) +
+               native(2, "/lib/libgomp.so.1", "GOMP_barrier", 20));
+  CHECK(near(team.compute, 0.5));
+  CHECK(near(team.transform, 0.5));
+}
+
+TEST_CASE("a program that takes a lock as it computes on one thread is not advised to use more") {
+  const auto advised = [](int locks) {
+    const Analysis a =
+        analyze(traceOf("manifest env=\"OMP_NUM_THREADS=1\"\nmanifest cores_usable=4\n"
+                        "0 host busy=0 idle=0 job_cpu=0\n10s host busy=10s idle=30s job_cpu=10s\n" +
+                        kProgram + program({{"matmul_forward", 950}}) +
+                        native(1, "/lib/libc.so.6", "pthread_mutex_lock", locks) + kEnd));
+    const Finding* found = test::find(a, "compute.cpu_bound");
+    REQUIRE(found);
+    return found->advice.at(0).id;
+  };
+  CHECK(advised(30) == "faster_compute");
+  CHECK(advised(0) == "more_threads");
+}
+
+TEST_CASE("threads that make the data which the main one waits for are not the training process") {
+  const auto with = [](const std::string& main, int ran, int cores) {
+    return analyze(traceOf("manifest cores_usable=" + std::to_string(cores) +
+                           "\n0 host busy=0 job_cpu=0\n10s host busy=20s job_cpu=10s\n" + kProgram +
+                           "0s slice thread=1 duration=10s run=" + std::to_string(ran) +
+                           "s wait=futex samples=1000\n" +
+                           native(1, "/opt/train", main, 100 * ran) + slice(2, "10s", "running") +
+                           native(2, "/opt/train", "load_batches", 1000) + kEnd));
+  };
+  const Analysis a = with("matmul_forward", 4, 4);
+  REQUIRE(a.breakdown.phase);
+  CHECK(near(a.breakdown.phase->transform, 0.6));
+  CHECK_FALSE(test::find(a, "transform.in_process"));
+  const Finding* found = test::find(a, "transform.too_few_workers");
+  REQUIRE(found);
+  CHECK(found->hot.function.raw() == "load_batches");
+  REQUIRE(found->advice.size() == 1);
+  CHECK(found->advice[0].risk.empty());
+  // It makes more itself.
+  CHECK(test::find(with("decode_image", 6, 4), "transform.in_process"));
+  // Others have the cores: no change gains 5 %, and that is no health.
+  const Analysis full = with("matmul_forward", 4, 2);
+  REQUIRE(full.verdict.withheld);
+  CHECK(full.verdict.withheld->why == NoVerdict::Why::kNoFix);
+}

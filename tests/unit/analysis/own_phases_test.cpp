@@ -103,6 +103,26 @@ TEST_CASE("code that holds the interpreter's lock while it makes data is sent to
   CHECK(adviceWith("released") == "load_ahead");
   CHECK(adviceWith("holds", "released") == "load_ahead");  // long operators: both at once
   CHECK(adviceWith("unknown") == "load_ahead");
+  // Two thirds of its time are held: of 2 ms the thread keeps the lock once it has it; of 20 it is
+  // asked for it after 5.
+  const auto shortBatches = [](int scale, const std::string& step) {
+    const auto us = [&](int at) { return std::to_string(at * scale) + "us "; };
+    const auto of = [&](int at) { return std::to_string(at * scale) + "us"; };
+    const Analysis a = analyze(test::traceOf(
+        test::kTrainer + kReadFrames + "repeat 800 every " + of(4000) + "\n" + us(0) +
+        "slice thread=1 duration=" + of(4000) + " run=" + of(4000) + " samples=8 wait=running\n" +
+        us(100) + "stack_slice thread=1 duration=" + of(800) + " stack=5 samples=2 gil=holds\n" +
+        us(1200) + "stack_slice thread=1 duration=" + of(400) +
+        " stack=5 samples=1 gil=released\n" + us(2200) +
+        "stack_slice thread=1 duration=" + of(1500) + " stack=4 samples=4 gil=" + step + "\n" +
+        us(3900) + "optimizer thread=1 duration=" + of(100) + " optimizer=1\nend\n"));
+    const Finding* found = test::find(a, "transform.in_process");
+    REQUIRE(found);
+    return found->advice.at(0).id;
+  };
+  CHECK(shortBatches(1, "holds") == "load_in_processes");
+  CHECK(shortBatches(10, "holds") == "load_ahead");
+  CHECK(shortBatches(1, "released") == "load_ahead");
 }
 
 TEST_CASE(

@@ -63,6 +63,17 @@ TEST_CASE("OpenMP's waiting is distinguished from its work, and is assumed where
   CHECK(nativeClass(blas, "dgemm_kernel_SKYLAKEX") == NativeClass::kMath);
 }
 
+TEST_CASE("acquiring and releasing locks is no other work of a library") {
+  for (const char* symbol : {"__pthread_mutex_lock", "__GI___pthread_mutex_unlock_usercnt",
+                             "__GI___lll_lock_wait", "pthread_rwlock_rdlock"})
+    CHECK(nativeClass("/lib/x86_64-linux-gnu/libc.so.6", symbol) == NativeClass::kLock);
+  CHECK(nativeClass("/usr/lib/libgomp.so.1", "GOMP_critical_start") == NativeClass::kLock);
+  CHECK(nativeClass("/usr/lib/libgomp.so.1", "gomp_team_barrier_wait") == NativeClass::kSpin);
+  CHECK(nativeClass("/lib/x86_64-linux-gnu/libc.so.6", "pthread_create") == NativeClass::kRuntime);
+  CHECK(nativeClass("/home/user/train", "my_pthread_mutex_lock") == NativeClass::kProgram);
+  CHECK(isFutex(NativeClass::kKernel, "futex"));
+}
+
 TEST_CASE("a library bundled into another is known by its symbols") {
   CHECK(nativeClass("/usr/lib/libtorch_cpu.so", "dnnl::impl::cpu::x64::gemm_driver") ==
         NativeClass::kMath);

@@ -43,6 +43,10 @@ void FunctionTally::add(ThreadId thread, const StackLabel& label, Phase phase,
   }
   if (ownPython(label, sample, phase)) f.samples.ownPython += sample.count;
   if (sample.stack->gil == Gil::kWaits) f.samples.lockWaits += sample.count;
+  const bool own = label.hot == label.python && label.usersLine();
+  if (own && side == Side::kTrainer && phase == Phase::kCompute && sample.wait == Wait::kFutex &&
+      sample.stack->gil == Gil::kReleased)
+    f.samples.blockedInOwn += sample.count * seconds(sample.weight);
   if (thread == f.last) return;
   f.last = thread;
   f.processes.insert(trace_.thread(thread).process);

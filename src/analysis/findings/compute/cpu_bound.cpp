@@ -64,10 +64,18 @@ double blockedBeside(const Evidence& e) {
   return std::max(0.0, e.trainerBlocked - e.wait - e.periodic);
 }
 
+// A program without an interpreter takes a lock as it computes: threads would wait for each other.
+bool takesLocks(const Evidence& e) {
+  constexpr double kTakes = 0.01;  // of its CPU samples, with no other thread that wants it
+  const Maybe<PoolUse>& pool = e.run.pool;
+  return e.trace.stacks.empty() && pool && pool->locks > kTakes * pool->samples;
+}
+
 Maybe<Advice> moreThreads(const Evidence& e) {
   const double idle = (1 - e.coresUsed) * e.run.cores / std::max(1, e.ranks);
   if (!wantsOneThread(e) || e.device.seen || idle < kIdle ||
-      e.gains.workload().trainerCpuRatio > kOneThread || blockedBeside(e) > kBlocked)
+      e.gains.workload().trainerCpuRatio > kOneThread || blockedBeside(e) > kBlocked ||
+      takesLocks(e))
     return {};  // what waits for others does so with any number of threads
   const bool called = e.run.threadsSet.has_value();
   const int more = 1 + static_cast<int>(idle + 1 - kIdle);

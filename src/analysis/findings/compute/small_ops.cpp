@@ -158,7 +158,8 @@ class Machinery {
       at->second = Use::kOverhead;
     else if (fitsOne(baseName(file), kArrayLibraries))
       at->second = Use::kArrays;
-    else if (is == NativeClass::kRuntime || is == NativeClass::kInterpreter)
+    else if (is == NativeClass::kRuntime || is == NativeClass::kLock ||
+             is == NativeClass::kInterpreter)
       at->second = Use::kSupport;
     return at->second;
   }

@@ -27,11 +27,6 @@ const AdviceDefinition kOutOfPython{
              "the end makes one batch during the previous step.";
     }};
 
-constexpr double kLocked = 0.80;     // of the time in which data are made
-constexpr double kFewLocked = 20;    // samples: fewer say too little
-constexpr double kUnlocked = 0.15;   // of a step's computing: below, other threads have the lock
-constexpr double kLongStep = 20e-3;  // of computing: four times what a thread may keep the lock for
-
 const AdviceDefinition kLoadInProcesses{
     "load_in_processes", {}, [](const AdviceContext& c) {
       return "Make this code cheaper, or make batches ahead in other processes" +
@@ -132,14 +127,6 @@ void pointAtMaking(Finding& f, const Maybe<HotFunction>& line) {
   addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
 }
 
-// While a thread makes data the step computes, unless both want the interpreter's lock: a thread
-// keeps it for 5 ms (sys.getswitchinterval()) while the step waits for it after each operator.
-bool threadGains(const Evidence& e) {
-  const StackFacts& s = e.trainer.stacks;
-  if (s.lockOfData.samples < kFewLocked || s.lockOfData.ratio() < kLocked) return true;
-  return s.lockOfCompute.ratio() < kUnlocked && e.compute * e.perStep > kLongStep;
-}
-
 // No loader that the hook knows: the training thread's own stacks show that it makes its data, and
 // no thread beside it does.
 Maybe<Finding> withoutLoader(const Evidence& e) {
@@ -179,7 +166,7 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
                      madeBeside(e, made, Beside::kProcess),
                      "a process for each, and its memory; the same code may take more CPU there")});
   Advice ahead = loadAhead(e, made);
-  if (phase == Phase::kTransform && !threadGains(e)) {
+  if (phase == Phase::kTransform && !threadGains(e, made)) {
     const StackFacts& s = e.trainer.stacks;
     addEvidence(f, "making data holds the GIL {} of its time, the step {}",
                 {ratioWord(s.lockOfData.ratio()), ratioWord(s.lockOfCompute.ratio())});

@@ -49,6 +49,8 @@ const AdviceDefinition kMoreProducers{
             "(interleave with num_parallel_calls=tf.data.AUTOTUNE, or num_parallel_reads), batch "
             "before a map that accepts whole batches, and call cache() after expensive "
             "operations.");
+      if (c.withoutPython())
+        return std::string("Make more batches in parallel and ahead of time, with more threads.");
       return std::string(
           tensorflow
               ? "Use more threads to make batches ahead of time. In tf.data: "
@@ -73,10 +75,12 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
     return withAdvice(f, {adviceOf(kSequenceWorkers, {"code", "workers", "one", "more"},
                                    moreAtOnce(e, f.shareRatio, 2, "workers make"),
                                    "__getitem__ is called by several threads at once")});
-  return withAdvice(f, {adviceOf(kMoreProducers, {"code", "producers", "these " + who, "more"},
-                                 moreAtOnce(e, f.shareRatio, 2, who + " make"),
-                                 processes ? "memory, and a core, for each of them"
-                                           : "Python threads share the GIL with the loop")});
+  return withAdvice(
+      f, {adviceOf(kMoreProducers, {"code", "producers", "these " + who, "more"},
+                   moreAtOnce(e, f.shareRatio, 2, who + " make"),
+                   processes                ? "memory, and a core, for each of them"
+                   : e.trace.stacks.empty() ? ""
+                                            : "Python threads share the GIL with the loop")});
 }
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
