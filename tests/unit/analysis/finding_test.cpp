@@ -4,6 +4,7 @@
 
 #include "tests/catch.h"
 #include "tests/unit/analysis/facts_builder.h"
+#include "tests/unit/analysis/found.h"
 
 using namespace stallprof;
 using namespace stallprof::test;
@@ -53,6 +54,29 @@ TEST_CASE("saves that samples find in steps gain by being rarer, as those that a
   const Advice* rarer = adviceIn(j, "periodic.checkpoint", "rarer_checkpoints");
   REQUIRE(rarer);
   CHECK(std::abs(*rarer->predicted.speedup - 1.2) < 0.03);
+}
+
+TEST_CASE("collections at one line may be calls of the program, of which less is known to gain") {
+  const auto advised = [](const std::string& more, int line) {
+    const Analysis a = analyze(test::traceOf(
+        test::kTrainer + "0 stack stack=1 file=\"train.py\" function=\"main\" line=18\n" +
+        "0 stack stack=2 file=\"train.py\" function=\"main\" line=" + std::to_string(line) +
+        "\n0 stack stack=3 file=\"/u/site-packages/torch/nn/modules/module.py\" "
+        "function=\"Module._call_impl\" line=9\nrepeat 200 every 50ms\n"
+        "0ms slice thread=1 duration=50ms run=50ms samples=10 wait=running\n"
+        "1ms stack_slice thread=1 duration=10ms stack=1 samples=2 gil=holds gc=1\n"
+        "12ms stack_slice thread=1 duration=10ms stack=2 samples=2 gil=holds" +
+        more +
+        "\n23ms stack_slice thread=1 duration=24ms stack=3 samples=4 gil=released\n"
+        "49ms optimizer thread=1 duration=1ms optimizer=1\nend\n"));
+    const Finding* found = test::find(a, "periodic.gc");
+    REQUIRE(found);
+    return found->advice.at(0).change.from;
+  };
+  CHECK(advised(" gc=1", 18) == "at one line");
+  CHECK(advised(" gc=1", 20) == "automatic");  // at two
+  CHECK(advised("", 20) == "at one line");
+  CHECK(advised("", 18) == "automatic");  // the line does other work, too
 }
 
 TEST_CASE("objects that are collected as a batch is received are of the phase that receives") {

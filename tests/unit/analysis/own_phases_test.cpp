@@ -530,6 +530,10 @@ TEST_CASE("a line below the update that runs the model in a few long steps evalu
   CHECK(near2(periodicOf(a), 0.32));
   REQUIRE(test::find(a, "periodic.evaluation"));
   CHECK(test::find(a, "periodic.evaluation")->confidence <= Confidence::kMedium);
+  // By its place: it is not said to evaluate, nor advised as evaluations are.
+  CHECK(test::find(a, "periodic.evaluation")->title.find("valuat") == std::string::npos);
+  REQUIRE(test::find(a, "periodic.evaluation")->advice.size() == 1);
+  CHECK(test::find(a, "periodic.evaluation")->advice[0].id == "rarer_work");
   CHECK(near2(periodicOf(withRareWork(26, "running", true)), 0));  // in each step, too
 }
 

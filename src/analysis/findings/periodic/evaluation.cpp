@@ -7,6 +7,7 @@
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
 #include "analysis/steps/timeline.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 namespace {
@@ -18,6 +19,8 @@ const AdviceDefinition kSeparateEvaluation =
                  "cores, while the training continues.");
 const AdviceDefinition kRarerEvaluation =
     deviceAdvice("rarer_evaluation", "Evaluate half as often, or on a fixed part of the data.");
+const AdviceDefinition kRarerWork =
+    deviceAdvice("rarer_work", "Do this work half as often, or make it cheaper.");
 
 const AdviceDefinition kPersistentEvaluation{
     "persistent_evaluation", {}, [](const AdviceContext& c) {
@@ -136,6 +139,14 @@ void addIntervals(Finding& f, const Evidence& e, const Evaluations& own, double 
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
 }
 
+// Nothing but where it is, and that few steps have it, says that it evaluates.
+bool knownByPlace(const Evidence& e) {
+  const auto line = hottest(e, {Side::kTrainer, {}, OverheadKind::kEvaluation, {}});
+  const auto& epochs = e.trainer.epochs;
+  return line && line->rule == kOwnEvaluation && evaluationsIn(e).count == 0 &&
+         std::none_of(epochs.begin(), epochs.end(), [](const Epoch& x) { return x.evaluation; });
+}
+
 // By epochs that the hook saw, or eval() and train() around them; by what a library calls
 // evaluation where samples are sure of more.
 Maybe<Finding> evaluation(const Evidence& e) {
@@ -144,8 +155,15 @@ Maybe<Finding> evaluation(const Evidence& e) {
   const Share of = sampled ? seen : Share{e.evaluation, e.evaluation, e.evaluation};
   const double share = of.value;
   if (share <= kNotable || (share > kItsWork && e.trainer.optimizerSteps == 0)) return {};
-  Finding f = overheadFinding(e, share, "Evaluation takes a large part of the training time");
-  addEvidence(f, "evaluation takes {} of the time", {ratioWord(share)});
+  const bool byPlace = sampled && knownByPlace(e);
+  Finding f = overheadFinding(e, share,
+                              byPlace ? "Work of a few long steps takes a large part of the time"
+                                      : "Evaluation takes a large part of the training time");
+  addEvidence(f,
+              byPlace ? "work that few steps do after their update, as an evaluation, takes {} of "
+                        "the time"
+                      : "evaluation takes {} of the time",
+              {ratioWord(share)});
   if (sampled) addIntervalEvidence(f, of, e.trainer.stacks.trainer.samples);
   if (of.high - share > share / 2) f.confidence = lowered(f.confidence);
   std::int64_t epochs = 0;
@@ -191,6 +209,9 @@ Maybe<Finding> evaluation(const Evidence& e) {
     const LoaderOrigin origin = originOf(e.trace, *starting.loader);
     f.where = lineAt(e.trace, origin.file, origin.line);
   }
+  if (byPlace)
+    return withAdvice(f, {adviceOf(kRarerWork, {"code", "interval", "1", "2"}, std::move(rarer),
+                                   "what it finds is known later")});
   return withAdvice(
       f, {std::move(persistent), cheaperEvaluation(e, share),
           adviceOf(kSeparateEvaluation, {"code", "evaluation", "in the loop", "in its own job"},
@@ -205,7 +226,8 @@ Maybe<Finding> evaluation(const Evidence& e) {
 
 extern const FindingDefinition kEvaluation(
     "periodic.evaluation", evaluation,
-    offers(kSeparateEvaluation, kRarerEvaluation, kPersistentEvaluation, kCheaperEvaluation),
+    offers(kSeparateEvaluation, kRarerEvaluation, kRarerWork, kPersistentEvaluation,
+           kCheaperEvaluation),
     {.cause = R"(Evaluation takes a large part of the time.)",
      .rule = R"(one of these takes over 5 % of the window:
   - epochs without an optimizer step, or known evaluation functions of a library;
