@@ -13,6 +13,7 @@
 #include "analysis/steps/stopped.h"
 #include "analysis/whole_run/forward_alone.h"
 #include "analysis/whole_run/thread_use.h"
+#include "classify/frames.h"
 #include "classify/native_work.h"
 
 namespace stallprof {
@@ -78,10 +79,14 @@ class NativeRun {
     findPools();
     if (!pools_.empty()) measureUnnamed();
     judgePools();
+    const ThreadUse main = cpuUse(trace.thread(main_));
+    const bool trains = 2 * main.phases[indexOf(Phase::kCompute)] > main.all;
+    const std::set<Place> own = ownPlaces(trace.thread(main_));
     for (const ThreadId id : process.threads) {
       if (id == main_) continue;
       ThreadUse use;
       addThread(use, trace.thread(id));
+      if (trains && !pools_.contains(id) && worksElsewhere(trace.thread(id), own)) use.makesData();
       others_.join(use);
       if (!pools_.contains(id) && 2 * use.data() > use.all) makers_.push_back(id);
     }
@@ -204,6 +209,37 @@ class NativeRun {
     if (fresh)
       found->second = nativeWork(rules_, trace_.text(place.first), trace_.text(place.second));
     return found->second;
+  }
+
+  // Of a program whose main thread trains: another runs none of its functions, and nothing that a
+  // rule or a name says computes but libm. What it does and the main one waits for is then its
+  // data.
+  [[nodiscard]] bool worksElsewhere(const ThreadLife& thread, const std::set<Place>& mains) const {
+    constexpr double kFew = 0.1;
+    double all = 0, own = 0, shared = 0, computes = 0;
+    eachSample(thread, [&](const Spot& spot, double samples) {
+      const NativeWork& work = workAt(spot.place);
+      all += samples;
+      if (work.is == Is::kPhase && work.phase == Phase::kCompute && !ofLibm(spot.place))
+        computes += samples;
+      if (work.is != Is::kOwn) return;
+      own += samples;
+      if (mains.contains(spot.place)) shared += samples;
+    });
+    return own > kFew * all && shared <= kFew * own && computes <= kFew * all;
+  }
+
+  [[nodiscard]] bool ofLibm(const Place& place) const {
+    const std::string_view name = baseName(trace_.text(place.first));
+    return name.starts_with("libm.so") || name.starts_with("libm-2") || name.starts_with("libmvec");
+  }
+
+  [[nodiscard]] std::set<Place> ownPlaces(const ThreadLife& thread) const {
+    std::set<Place> own;
+    eachSample(thread, [&](const Spot& spot, double) {
+      if (workAt(spot.place).is == Is::kOwn) own.insert(spot.place);
+    });
+    return own;
   }
 
   // The program's own functions that run on threads which wait in OpenMP's library.

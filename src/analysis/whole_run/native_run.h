@@ -16,7 +16,8 @@ namespace stallprof {
 // loops over bytes, and code that draws random numbers or has libc read and compare text, make
 // data. Half of a function's samples decide for the rest of it. What nothing says is `other`.
 // Without native samples nothing names CPU time. Threads beside it that make more of the data than
-// it does itself are those that it waits for.
+// it does itself are those that it waits for. Where it trains, another that runs none of its
+// functions makes data, whatever its loops seem to be for.
 [[nodiscard]] TrainerFacts attributeNativeRun(const Trace& trace, const RuleTable& rules);
 
 }  // namespace stallprof

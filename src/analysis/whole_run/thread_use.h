@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include "event/vocabulary.h"
 
@@ -39,6 +40,14 @@ struct ThreadUse {
     evaluation += scale * other.evaluation;
     passes = passes || other.passes;
     all += scale * other.all;
+  }
+  // Whatever its code seemed to be for, but for files that it reads.
+  void makesData() {
+    for (const Phase phase : {Phase::kCompute, Phase::kOther}) {
+      const double moved = std::exchange(phases[indexOf(phase)], 0);
+      phases[indexOf(Phase::kTransform)] += moved;
+      named = std::min(all, named + moved);
+    }
   }
   // Of what computes, that much is a model that is run and not trained.
   void runsAlone(double weight) {

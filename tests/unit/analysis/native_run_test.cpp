@@ -423,3 +423,19 @@ TEST_CASE("threads that make the data which the main one waits for are not the t
   REQUIRE(full.verdict.withheld);
   CHECK(full.verdict.withheld->why == NoVerdict::Why::kNoFix);
 }
+
+TEST_CASE(
+    "what a thread does that runs none of the functions of a main thread that trains is data") {
+  const std::string main = "0s slice thread=1 duration=10s run=4s wait=futex samples=1000\n" +
+                           own(1, "step", "offset=1000 samples=400 loop=updates");
+  const auto beside = [&](const std::string& does) {
+    return phasesOf(main + slice(2, "10s", "running") + does);
+  };
+  const std::string tanh = native(2, "/lib/libm.so.6", "__tanhf_fma", 300);
+  const auto other = beside(own(2, "scale", "offset=5000 samples=700 loop=updates") + tanh);
+  CHECK(near(other.transform, 0.6));
+  CHECK(near(other.compute, 0.4));
+  // A part of the step, by the function or by a name.
+  CHECK(near(beside(own(2, "step", "offset=1000 samples=700 loop=updates") + tanh).transform, 0));
+  CHECK(near(beside(own(2, "matmul_backward", "offset=5000 samples=700") + tanh).transform, 0));
+}
