@@ -94,6 +94,9 @@ std::string fixText(const Finding& finding) {
   if (gain == kNoGainText && !finding.advice.empty() && failedWhenTried(finding.advice[0]))
     return "Its fix was tried and failed (" + predictedText(finding.advice[0].predicted) + ").";
   if (gain == kNoGainText) return {};
+  const bool mayLose = usable(predicted.low) && *predicted.low < 1;
+  if (predicted.basis == Basis::kReplayed && mayLose)
+    return "Its fix may gain nothing: the run is predicted to become " + gain + " as fast.";
   if (predicted.basis == Basis::kReplayed)
     return "Fixing it is predicted to make the run " + gain + " as fast.";
   return "Fixing it could make the run " + gain + " as fast" +

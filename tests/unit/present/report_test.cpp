@@ -302,6 +302,8 @@ TEST_CASE(
   Prediction& p = a.findings[0].advice[0].predicted;
   p = {1.5, 1.42, 1.61};
   CHECK(verdictText(a).ends_with("Fixing it is predicted to make the run 1.42x - 1.61x as fast."));
+  a.findings[0].advice[0].predicted.low = 0.9;
+  CHECK(verdictText(a).ends_with("the run is predicted to become 0.90x - 1.61x as fast."));
   p = {1.5, {}, 2.0, Basis::kAssumed, "half of it goes"};
   CHECK(verdictText(a).ends_with(
       "Fixing it could make the run up to 2.00x as fast, assuming that half of it goes."));

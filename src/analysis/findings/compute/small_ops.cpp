@@ -50,7 +50,8 @@ const AdviceDefinition kWholeTensors{
              (has == Has::kNo
                   ? "."
                   : "; torch.compile" + ifNewEnough(has, kCompileSince) +
-                        " and foreach or fused optimizers fuse the remaining small operators.");
+                        " and foreach or fused optimizers fuse the remaining small operators.") +
+             " A larger batch needs no more operators.";
     }};
 
 template <std::size_t N>
