@@ -49,7 +49,8 @@ Prediction ofTimes(double likely, double longest, double shortest) {
 // A batch that takes less than a thread may keep the lock for is made at one go, once the step lets
 // go of the lock; the step then stands still, whatever it could do without.
 bool atOneGo(const Evidence& e, double share) {
-  return share * e.perStep < kSwitchInterval && e.trainer.stacks.lockOfCompute.ratio() > kUnlocked;
+  return e.perStep > 0 && share * e.perStep < kSwitchInterval &&
+         e.trainer.stacks.lockOfCompute.ratio() > kUnlocked;
 }
 
 // What the lock lets a thread and the step do at a time, of the present step: what both hold it

@@ -72,7 +72,7 @@ Share shareOfLock(const Evidence& e) {
 LockWait waitForLock(const Evidence& e) {
   if (e.device.seen || !e.trainerBlockedKnown || e.window <= 0) return {};
   const StackFacts& s = e.trainer.stacks;
-  if (s.trainerTime <= 0) return {};
+  if (s.trainerTime <= 0 || e.trainer.processCpu <= Nanos{}) return {};
   return {shareOf(allOf(e, kBlockedInOwnLines) / s.trainerTime * s.trainer.samples, s.trainer),
           std::max(0.0, seconds(e.trainer.processCpu - e.trainer.cpu) / e.window)};
 }

@@ -13,6 +13,8 @@ namespace {
 // Below this predicted gain a finding is named but not unfolded.
 constexpr double kMinorGain = 1.03;
 constexpr double kMinorShare = 0.03;  // the same, where no gain could be predicted
+// One of so much of the time is unfolded, whatever it gains on this host.
+constexpr double kLargeShare = 0.25;
 
 constexpr const char* kNoGainText = "not predicted";
 
@@ -121,7 +123,8 @@ std::vector<FindingRow> findingRows(const Analysis& a) {
     if (f.within) row.share += " (in " + rankOf(a, *f.within) + ")";
     const Prediction best = predictionOf(f);
     row.gain = gainText(best);
-    row.minor = best.speedup ? *best.speedup < kMinorGain : f.shareRatio < kMinorShare;
+    row.minor = best.speedup ? *best.speedup < kMinorGain && f.shareRatio < kLargeShare
+                             : f.shareRatio < kMinorShare;
     // What was tried is always shown, and by its measurement where that decided on the first
     // advice.
     if (!f.advice.empty() && decided(f.advice[0]) && usable(f.advice[0].measured))

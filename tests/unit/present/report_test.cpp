@@ -433,6 +433,10 @@ TEST_CASE("a finding inside another names it, and one of small gain is not unfol
   CHECK(contains(text, "7 % (in 1)"));
   CHECK(contains(text, "also: periodic.checkpoint 3 %"));
   CHECK(!contains(text, "save in a background thread"));
+  Analysis large = samples::inputBound();
+  for (Finding& f : large.findings)
+    if (f.id == "periodic.checkpoint") f.shareRatio = 0.3;
+  CHECK(contains(reportText(large, wide(100)), "save in a background thread"));
 }
 
 TEST_CASE("a finding that gains more than the first keeps its text on a full page") {
