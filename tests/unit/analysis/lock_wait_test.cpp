@@ -37,6 +37,7 @@ TEST_CASE("a step that is blocked in its own code while nobody works waits for a
   CHECK(found->shareRatio <= 0.8);
   CHECK(found->where.line == 13);
   CHECK(a.findings[0].id == "compute.lock_wait");
+  CHECK(*found->advice.at(0).predicted.high > 1 / (1 - found->shareRatio) + 0.1);  // 0.8 blocked
   for (const Ceiling& ceiling : a.ceilings) CHECK(ceiling.stage != "compute");
 }
 

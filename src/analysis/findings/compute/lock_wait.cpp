@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // compute.lock_wait: the step waits for a lock whose holder sleeps or waits itself.
 #include <algorithm>
+#include <utility>
 
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/overhead.h"
@@ -32,8 +33,12 @@ Maybe<Finding> lockWait(const Evidence& e) {
     point(f, *line);
     addEvidence(f, "most of it is in {}", {textWord(nameOf(*line))});
   }
+  // All of it may be more than the samples say, up to all time blocked, which the kernel knows.
+  Prediction gain = withoutHalf(e, waited);
+  if (const double maximum = std::min(wait.blocked.high, e.trainerBlocked); maximum > waited)
+    gain.high = withoutHalf(e, maximum).high;
   return withAdvice(f, {adviceOf(kLockShorter, {"code", "lock", "held for long", "held shortly"},
-                                 withoutHalf(e, waited))});
+                                 std::move(gain))});
 }
 
 }  // namespace
