@@ -102,6 +102,11 @@ bool fitsPattern(std::string_view text, std::string_view pattern) {
   return fitsGlob(text, pattern, false);
 }
 
+bool fitsAny(std::string_view text, std::span<const std::string_view> patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view pattern) { return fitsPattern(text, pattern); });
+}
+
 bool fitsModule(const ModulePath& module, std::string_view pattern) {
   const bool below = pattern.ends_with('/');
   if (fitsGlob(module.path, pattern, below)) return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ struct ModulePath {
 
 // `*` stands for any run of characters; all else for itself.
 [[nodiscard]] bool fitsPattern(std::string_view text, std::string_view pattern);
+[[nodiscard]] bool fitsAny(std::string_view text, std::span<const std::string_view> patterns);
 
 // A module pattern: "PIL/Image.py" a file, "torch/optim/" all files below. Of installed code the
 // whole path must fit; of the user's own, its end at a directory's boundary.

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::size_t kLongest = 200;
 
-bool fitsAny(std::string_view text, std::span<const std::string_view> patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](std::string_view pattern) { return fitsPattern(text, pattern); });
-}
-
 bool fitsAnyFile(std::string_view file, std::span<const std::string_view> patterns) {
   const std::string_view name = baseName(file);
   return std::any_of(patterns.begin(), patterns.end(), [&](std::string_view pattern) {
@@ -42,11 +37,6 @@ NativeClass nativeClass(std::string_view file, std::string_view symbol) {
   for (const NativeRule& rule : nativeRules())
     if (fits(rule, file, symbol)) return rule.is;
   return NativeClass::kProgram;
-}
-
-bool isOfOpenMp(std::string_view symbol) {
-  constexpr std::string_view kRuntimes[] = {"GOMP_*", "gomp_*", "omp_*", "__kmp*"};
-  return fitsAny(symbol, kRuntimes);
 }
 
 std::string readableSymbol(std::string_view raw) {

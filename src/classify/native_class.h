@@ -48,8 +48,10 @@ struct NativeRule {
 // Of a place in `file` (a path as it was mapped) whose function is `symbol` (readable, may be "").
 [[nodiscard]] NativeClass nativeClass(std::string_view file, std::string_view symbol);
 
-// A function of OpenMP's runtimes, by its name.
+// A function of OpenMP's runtimes, by its name; the library of scalar functions (expf), by its
+// file.
 [[nodiscard]] bool isOfOpenMp(std::string_view symbol);
+[[nodiscard]] bool isOfLibm(std::string_view file);
 
 // The kernel's part of a lock that others have, and of waiting for other threads in general.
 [[nodiscard]] constexpr bool isFutex(NativeClass is, std::string_view symbol) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table of native classes: names as the projects ship their libraries (Debian 12, the wheels of
 // PyPI and the packages of conda-forge, 2026).
+#include "classify/frames.h"
 #include "classify/native_class.h"
 #include "event/native_events.h"
 
@@ -44,17 +45,26 @@ constexpr Names kTensor = {
     "libtorch*",      "libc10*",    "libtensorflow*",      "_pywrap_tensorflow*",    "libxla*",
     "xla_extension*", "libjax*",    "libonnxruntime*",     "onnxruntime_pybind*",    "libtriton*",
     "_C.cpython*",    "libshm.so*", "*-packages/jaxlib/*", "*-packages/tensorflow/*"};
-constexpr Names kMath = {"libopenblas*",       "libscipy_openblas*",
-                         "libblas*",           "liblapack*",
-                         "libblis*",           "libmkl*",
-                         "libdnnl*",           "libonednn*",
-                         "libfftw*",           "_multiarray_umath*",
-                         "_pocketfft*",        "libxgboost*",
-                         "lib_lightgbm*",      "_catboost*",
-                         "libm.so*",           "libm-2.*",
-                         "libmvec*",           "libfaiss*",
-                         "_umath_linalg*",     "*-packages/sklearn/*",
-                         "*-packages/scipy/*", "*-packages/numpy/*"};
+constexpr Names kLibm = {"libm.so*", "libm-2.*", "libmvec*"};
+constexpr Names kMath = {"libopenblas*",
+                         "libscipy_openblas*",
+                         "libblas*",
+                         "liblapack*",
+                         "libblis*",
+                         "libmkl*",
+                         "libdnnl*",
+                         "libonednn*",
+                         "libfftw*",
+                         "_multiarray_umath*",
+                         "_pocketfft*",
+                         "libxgboost*",
+                         "lib_lightgbm*",
+                         "_catboost*",
+                         "libfaiss*",
+                         "_umath_linalg*",
+                         "*-packages/sklearn/*",
+                         "*-packages/scipy/*",
+                         "*-packages/numpy/*"};
 // Of libraries that bundle them: libtorch_cpu has oneDNN and MKL inside.
 constexpr Names kMathSymbols = {"mkl_*", "dnnl::*", "cblas_*", "sgemm*", "dgemm*", "fftw*"};
 constexpr Names kDecode = {"libjpeg*",
@@ -136,6 +146,7 @@ constexpr NativeRule kRules[] = {
     {NativeClass::kCompression, {}, kCompressionSymbols},
     {NativeClass::kTensor, kTensor, {}},
     {NativeClass::kMath, kMath, {}},
+    {NativeClass::kMath, kLibm, {}},
     {NativeClass::kDecode, kDecode, {}},
     {NativeClass::kCompression, kCompression, {}},
     {NativeClass::kNetwork, kNetwork, {}},
@@ -146,5 +157,9 @@ constexpr NativeRule kRules[] = {
 }  // namespace
 
 std::span<const NativeRule> nativeRules() { return kRules; }
+
+bool isOfOpenMp(std::string_view symbol) { return fitsAny(symbol, kParallelSymbols); }
+
+bool isOfLibm(std::string_view file) { return fitsAny(baseName(file), kLibm); }
 
 }  // namespace stallprof

@@ -123,13 +123,12 @@ std::string functionOfLambda(std::string_view symbol) {
   return {};
 }
 
-// "train._omp_fn.0" of GCC, ".omp_outlined." of clang.
-bool ofRegion(std::string_view symbol) {
+}  // namespace
+
+bool isOpenMpLoop(std::string_view symbol) {
   return symbol.find("._omp_fn.") != std::string_view::npos ||
          symbol.find("omp_outlined") != std::string_view::npos;
 }
-
-}  // namespace
 
 std::vector<std::string> splitName(std::string_view name) {
   std::vector<std::string> words;
@@ -196,7 +195,7 @@ NativeWork nativeWork(const RuleTable& table, std::string_view file, std::string
   if (is != NativeClass::kProgram) return byClass(is);
   const bool ofTemplate = beginsAmong(name, kTemplates);  // std::forward runs no model
   const Phase phase = ofTemplate ? Phase::kUnknown : phaseOfWords(name);
-  if (ofRegion(symbol) && phase != Phase::kTransform)
+  if (isOpenMpLoop(symbol) && phase != Phase::kTransform)
     return {.is = NativeWork::Is::kRegion, .pass = passOfWords(name)};
   if (ofTemplate)
     if (const std::string owner = functionOfLambda(symbol); !owner.empty())

@@ -45,6 +45,10 @@ struct NativeWork {
 [[nodiscard]] NativeWork nativeWork(const RuleTable& table, std::string_view file,
                                     std::string_view symbol);
 
+// A loop that OpenMP divides, as its compiler names it: "train._omp_fn.0" of GCC, ".omp_outlined."
+// of clang.
+[[nodiscard]] bool isOpenMpLoop(std::string_view symbol);
+
 // Of a place in the kernel, which has the name of the system call that led there.
 [[nodiscard]] NativeWork kernelWork(std::string_view call);
 

@@ -7,6 +7,7 @@
 #include "analysis/describe/resources.h"
 #include "analysis/facts/native_samples.h"
 #include "analysis/facts/source_lines.h"
+#include "classify/native_work.h"
 
 namespace stallprof {
 namespace {
@@ -20,11 +21,14 @@ void countLocks(const Trace& trace, const ThreadLife& thread, const Interval& wi
                 NativeClasses& classes, PoolUse& to) {
   eachNative(thread, window, [&](const NativeSlice& native) {
     const NativeClass is = classes.of(native);
+    const std::string_view symbol = trace.text(native.function);
+    const bool openMp = isOfOpenMp(symbol);
     if (is == NativeClass::kLock) {
       to.locks += native.samples;
-      if (isOfOpenMp(trace.text(native.function))) to.openMpLocks += native.samples;
+      to.openMpLocks += openMp ? native.samples : 0;
     }
-    if (isFutex(is, trace.text(native.function))) to.futex += native.samples;
+    if (isFutex(is, symbol)) to.futex += native.samples;
+    if (openMp || isOpenMpLoop(symbol)) to.openMp += native.samples;
   });
 }
 
@@ -39,7 +43,7 @@ Maybe<PoolUse> poolUse(const Trace& trace, const TrainerFacts& trainer) {
     const Spins own = spinsIn(thread, trainer.windowInterval(), classes);
     use.samples += own.samples;
     use.spins += own.spins;
-    countLocks(trace, thread, trainer.windowInterval(), classes, use);
+    if (trace.stacks.empty()) countLocks(trace, thread, trainer.windowInterval(), classes, use);
     if (thread.id == trainer.thread && own.samples > 0) use.leaderSpins = own.spins / own.samples;
     if (thread.id != trainer.thread && own.spins > 0) beside.push_back(own);
   }

@@ -37,8 +37,9 @@ struct RankBalance {
 // The training process's CPU samples in the window, of all its threads.
 struct PoolUse {
   double samples = 0, spins = 0;  // in all; in loops of OpenMP and other locks
-  double locks = 0, futex = 0;    // acquiring and releasing locks; in the kernel's call for it
-  double openMpLocks = 0;         // of `locks`, those of OpenMP, whose waiting are `spins`
+  // Of a program without an interpreter: acquiring and releasing locks, of these those of OpenMP
+  // (whose waiting are `spins`); in the kernel's call for locks; in OpenMP's runtime and its loops.
+  double locks = 0, openMpLocks = 0, futex = 0, openMp = 0;
   // The trainer's own thread, which hands out the work, and those beside it that spin: a tenth and
   // more of what the most of them does. 0 where none does.
   int threads = 0;

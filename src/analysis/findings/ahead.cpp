@@ -68,8 +68,7 @@ bool threadGains(const Evidence& e, double share) {
   // Of the time in which data are made. What is short is handed over as often as it lets go of the
   // lock: reports/accuracy.md has 0.80x by a thread at 0.69, in steps of 2.8 ms.
   constexpr double kLocked = 0.8, kLockedShort = 0.5;
-  constexpr double kLongStep =
-      20e-3;  // of computing: four times what a thread may keep the lock for
+  constexpr double kLongStep = 4 * kSwitchInterval;  // of computing
   const StackFacts& s = e.trainer.stacks;
   if (s.lockOfData.samples < kFewLocked ||
       s.lockOfData.ratio() < (atOneGo(e, share) ? kLockedShort : kLocked))

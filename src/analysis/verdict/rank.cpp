@@ -230,35 +230,29 @@ bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings)
          findings[0].shareRatio >= e.unknownWait && isOfData(findings[0].phase);
 }
 
-// Much time for data that no one change shortens is not health: no verdict is better than "all is
-// well", or than what little takes.
-Maybe<NoVerdict> noFixForData(const Evidence& e, bool anyFix) {
-  if (anyFix || forData(e) <= kMuchData) return {};
-  return NoVerdict{NoVerdict::Why::kNoFix, forData(e), 0};
-}
-
 // Why no verdict may be given, if so.
 Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
   using Why = NoVerdict::Why;
   const std::size_t steps = e.trainer.steps.size();
+  // Much time for data that no one change shortens is not health: no verdict is better than "all is
+  // well", or than what little takes.
+  const NoVerdict noFix{Why::kNoFix, forData(e), 0}, unclear{Why::kUnclear, 0, 0};
+  const bool unfixed = !anyFix && noFix.value > kMuchData;
   if (steps == 0) {  // no model of a step: what is most of the time decides, or nothing does
     const bool clear = !findings.empty() &&
                        (phaseName(findings[0]) == e.phaseOfHalf() || clearInLoop(e, findings[0]));
     if (!clear) return NoVerdict{};
     if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
-    return noFixForData(e, anyFix);
+    return unfixed ? Maybe<NoVerdict>(noFix) : std::nullopt;
   }
   if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
   if (auto few = fewSamples(e)) return few;
   if (e.unexplained() > kMaxUnexplained && !unexplainedIsFixed(e, findings))
     return NoVerdict{Why::kUnexplained, e.unexplained(), kMaxUnexplained};
   if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
-  const NoVerdict unclear{Why::kUnclear, 0, 0};
-  if (auto none = noFixForData(e, anyFix)) return none;
-  const bool ofRest =
-      forData(e) > kHalfData && std::all_of(findings.begin(), findings.end(), isOfRest);
-  if (ofRest) return NoVerdict{Why::kNoFix, forData(e), 0};
-  if (findings.empty() || isCaveat(findings[0], steps == 0)) return unclear;
+  const bool ofRest = std::all_of(findings.begin(), findings.end(), isOfRest);
+  if (unfixed || (ofRest && noFix.value > kHalfData)) return noFix;
+  if (findings.empty() || isCaveat(findings[0], false)) return unclear;
   if (auto blind = blindStep(e); blind && !anyFix) return blind;
   // A model that misses the step time by more than 15 % misses something larger than this.
   if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMaxUnexplained) return unclear;

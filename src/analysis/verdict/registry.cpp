@@ -13,8 +13,8 @@ namespace stallprof {
   F(kIpc) F(kNoPrefetch) F(kPageableCopy) F(kTransferBandwidth) F(kPinThread) F(kWorkerStartup)    \
   F(kWorkerMemory)                                                                                 \
   F(kDeviceBound) F(kCpuBound) F(kLaunchBound) F(kHostWork) F(kSyncPoints) F(kUnderfilled)         \
-  F(kPythonOverhead) F(kContention) F(kOversubscribedStep) F(kLockContention) F(kLockWait) F(kRecompilation) F(kSmallOps)          \
-  F(kAfterUpdate) F(kUnfusedOptimizer) F(kGilBoundStep)                                            \
+  F(kPythonOverhead) F(kContention) F(kOversubscribedStep) F(kRecompilation) F(kSmallOps)          \
+  F(kAfterUpdate) F(kUnfusedOptimizer) F(kGilBoundStep) F(kLockContention) F(kLockWait)            \
   F(kCollectiveBound) F(kStragglerRank) F(kRankImbalance) F(kDataParallel)                         \
   F(kCheckpoint) F(kEvaluation) F(kLogging) F(kPause) F(kGarbageCollection)                        \
   F(kMemoryPressure) F(kCpuThrottled) F(kNoisyNeighbour) F(kGpuThrottled) F(kGpuShared)

@@ -2,9 +2,8 @@
 #include "analysis/whole_run/native_code.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "classify/frames.h"
+#include "classify/native_class.h"
 
 namespace stallprof {
 namespace {
@@ -125,18 +124,14 @@ bool NativeCode::worksElsewhere(const ThreadLife& thread) const {
   eachSample(thread, [&](const Spot& spot, double samples) {
     const NativeWork& work = workAt(spot.place);
     all += samples;
-    if (work.is == Is::kPhase && work.phase == Phase::kCompute && !ofLibm(spot.place))
+    if (work.is == Is::kPhase && work.phase == Phase::kCompute &&
+        !isOfLibm(trace_.text(spot.place.first)))
       computes += samples;
     if (work.is != Is::kOwn) return;
     own += samples;
     if (ofMain_.contains(spot.place)) shared += samples;
   });
   return own > kFew * all && shared <= kFew * own && computes <= kFew * all;
-}
-
-bool NativeCode::ofLibm(const Place& place) const {
-  const std::string_view name = baseName(trace_.text(place.first));
-  return name.starts_with("libm.so") || name.starts_with("libm-2") || name.starts_with("libmvec");
 }
 
 std::set<Spot::Place> NativeCode::ownPlaces(const ThreadLife& thread) const {

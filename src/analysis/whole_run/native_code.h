@@ -57,7 +57,6 @@ class NativeCode {
   [[nodiscard]] double regionPart(const ThreadLife& thread, const Place& place) const;
   void measureUnnamed();
   void judgePools();
-  [[nodiscard]] bool ofLibm(const Place& place) const;
   [[nodiscard]] std::set<Place> ownPlaces(const ThreadLife& thread) const;
 
   const Trace& trace_;

@@ -356,6 +356,17 @@ TEST_CASE("threads that pass a lock on for most of their CPU time wait for each 
   CHECK(a.verdict.boundBy == "compute");
   // Waiting for other reasons, and locks that nobody waits for.
   CHECK_FALSE(test::find(with(4, 500), "compute.lock_contention"));
+  // Threads of its own: OpenMP's number changes nothing.
+  std::string own;
+  for (const int id : {1, 2})
+    own += slice(id, "8s", "running") + native(id, "/opt/train", "train_step", 600) +
+           native(id, "/lib/libc.so.6", "__pthread_mutex_lock", 80) +
+           native(id, "[kernel]", "futex", 500);
+  const Analysis threads =
+      analyze(traceOf("manifest env=\"OMP_NUM_THREADS=2\"\n" + kProgram + own +
+                      "0s usage process=1 cpu=0\n10s usage process=1 cpu=16s\n" + kEnd));
+  REQUIRE(test::find(threads, "compute.lock_contention"));
+  CHECK(test::find(threads, "compute.lock_contention")->advice.size() == 1);
   // What waits for a critical section of OpenMP spins.
   const auto critical = [&](const std::string& spin) {
     const auto thread = [&](int id) {

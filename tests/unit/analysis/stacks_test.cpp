@@ -428,6 +428,8 @@ TEST_CASE(
   const Finding* held = test::find(board, "compute.gil_bound");
   REQUIRE(held);
   CHECK(held->hot.function.raw() == "render");
+  for (const Ceiling& ceiling : board.ceilings)  // it would hold the wait for the lock
+    CHECK((ceiling.stage != "compute" || ceiling.basis != "inferred"));
   CHECK(!test::find(board, "transform.gil_bound"));
   for (const FunctionInfo& f : board.functions) CHECK(f.hot.function.raw() != "render");
   const Analysis pool = of("");

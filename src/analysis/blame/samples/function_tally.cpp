@@ -43,9 +43,8 @@ void FunctionTally::add(ThreadId thread, const StackLabel& label, Phase phase,
   }
   if (ownPython(label, sample, phase)) f.samples.ownPython += sample.count;
   if (sample.stack->gil == Gil::kWaits) f.samples.lockWaits += sample.count;
-  const bool own = label.hot == label.python && label.usersLine();
-  if (own && side == Side::kTrainer && phase == Phase::kCompute && sample.wait == Wait::kFutex &&
-      sample.stack->gil == Gil::kReleased)
+  if (side == Side::kTrainer && phase == Phase::kCompute && sample.wait == Wait::kFutex &&
+      sample.stack->gil == Gil::kReleased && label.hot == label.python && label.usersLine())
     f.samples.blockedInOwn += sample.count * seconds(sample.weight);
   if (thread == f.last) return;
   f.last = thread;

@@ -68,7 +68,7 @@ double blockedBeside(const Evidence& e) {
 bool takesLocks(const Evidence& e) {
   constexpr double kTakes = 0.01;  // of its CPU samples, with no other thread that wants it
   const Maybe<PoolUse>& pool = e.run.pool;
-  return e.trace.stacks.empty() && pool && pool->locks > kTakes * pool->samples;
+  return pool && pool->locks > kTakes * pool->samples;
 }
 
 Maybe<Advice> moreThreads(const Evidence& e) {

@@ -11,10 +11,10 @@
 namespace stallprof {
 namespace {
 
-constexpr double kMuchLocking =
-    0.15;  // of the process's CPU samples: locks, and the kernel's part of it
-constexpr double kSomeLocking =
-    0.02;  // in the lock's own functions: else futex() is for other waits
+// Of the process's CPU samples: locks, and the kernel's part of them.
+constexpr double kMuchLocking = 0.15;
+// In the functions of locks: else futex() is for other waits.
+constexpr double kSomeLocking = 0.02;
 
 const AdviceDefinition kLockLess{
     "lock_less",
@@ -26,8 +26,9 @@ const AdviceDefinition kWithOneThread{"with_one_thread", {}, [](const AdviceCont
                                                ": one thread takes the lock without a wait.";
                                       }};
 
-// OpenMP's, by the environment or by those that spin; 0: none.
+// OpenMP's, by the environment or by those that spin; 0: it is not used.
 int openMpThreads(const Evidence& e) {
+  if (e.run.pool->openMp <= 0) return 0;
   const std::string_view set = e.trace.manifest.variable("OMP_NUM_THREADS");
   int threads = 0;
   if (std::from_chars(set.data(), set.data() + set.size(), threads).ec == std::errc())
@@ -35,10 +36,9 @@ int openMpThreads(const Evidence& e) {
   return e.run.pool->threads;
 }
 
-// Python's own lock is another finding's.
 Maybe<Finding> lockContention(const Evidence& e) {
   const Maybe<PoolUse>& pool = e.run.pool;
-  if (!pool || !e.trace.stacks.empty() || e.window <= 0) return {};
+  if (!pool || e.window <= 0) return {};
   SampleSum all;
   all.samples = all.squares = pool->samples;
   const double some = kSomeLocking * pool->samples;

@@ -54,12 +54,6 @@ const AdviceDefinition kWholeTensors{
              " A larger batch needs no more operators.";
     }};
 
-template <std::size_t N>
-bool fitsOne(std::string_view text, const std::array<std::string_view, N>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](std::string_view p) { return fitsPattern(text, p); });
-}
-
 // Samples of native code under one line of Python; those of which no line is known are one.
 struct OperatorSamples {
   double all = 0, machinery = 0;
@@ -155,9 +149,9 @@ class Machinery {
     const NativeClass is = nativeClass(file, symbol);
     if (fitsPattern(symbol, kElements))
       at->second = Use::kOther;
-    else if (fitsOne(symbol, kMachinery) || fitsOne(baseName(file), kMachineryLibraries))
+    else if (fitsAny(symbol, kMachinery) || fitsAny(baseName(file), kMachineryLibraries))
       at->second = Use::kOverhead;
-    else if (fitsOne(baseName(file), kArrayLibraries))
+    else if (fitsAny(baseName(file), kArrayLibraries))
       at->second = Use::kArrays;
     else if (is == NativeClass::kRuntime || is == NativeClass::kLock ||
              is == NativeClass::kInterpreter)

@@ -139,12 +139,10 @@ void addIntervals(Finding& f, const Evidence& e, const Evaluations& own, double 
     f.where = lineAt(e.trace, own.longest->file, own.longest->line);
 }
 
-// Nothing but where it is, and that few steps have it, says that it evaluates.
+// Of samples: nothing but where it is, and that few steps have it, says that it evaluates.
 bool knownByPlace(const Evidence& e) {
   const auto line = hottest(e, {Side::kTrainer, {}, OverheadKind::kEvaluation, {}});
-  const auto& epochs = e.trainer.epochs;
-  return line && line->rule == kOwnEvaluation && evaluationsIn(e).count == 0 &&
-         std::none_of(epochs.begin(), epochs.end(), [](const Epoch& x) { return x.evaluation; });
+  return line && line->rule == kOwnEvaluation;
 }
 
 // By epochs that the hook saw, or eval() and train() around them; by what a library calls
@@ -155,7 +153,11 @@ Maybe<Finding> evaluation(const Evidence& e) {
   const Share of = sampled ? seen : Share{e.evaluation, e.evaluation, e.evaluation};
   const double share = of.value;
   if (share <= kNotable || (share > kItsWork && e.trainer.optimizerSteps == 0)) return {};
-  const bool byPlace = sampled && knownByPlace(e);
+  std::int64_t epochs = 0;
+  for (const Epoch& p : e.trainer.epochs)
+    epochs += p.evaluation && p.end > e.trainer.windowBegin && p.begin < e.trainer.windowEnd;
+  const Evaluations own = evaluationsIn(e);
+  const bool byPlace = sampled && epochs == 0 && own.count == 0 && knownByPlace(e);
   Finding f = overheadFinding(e, share,
                               byPlace ? "Work of a few long steps takes a large part of the time"
                                       : "Evaluation takes a large part of the training time");
@@ -166,9 +168,6 @@ Maybe<Finding> evaluation(const Evidence& e) {
               {ratioWord(share)});
   if (sampled) addIntervalEvidence(f, of, e.trainer.stacks.trainer.samples);
   if (of.high - share > share / 2) f.confidence = lowered(f.confidence);
-  std::int64_t epochs = 0;
-  for (const Epoch& p : e.trainer.epochs)
-    epochs += p.evaluation && p.end > e.trainer.windowBegin && p.begin < e.trainer.windowEnd;
   if (epochs > 0)
     addEvidence(f, "{} in {} steps",
                 {countWord(epochs, "evaluation"),
@@ -180,7 +179,6 @@ Maybe<Finding> evaluation(const Evidence& e) {
         "starting and ending its workers, and waiting for their first batch, takes {} of the "
         "time",
         {ratioWord(starting.share)});
-  const Evaluations own = evaluationsIn(e);
   addIntervals(f, e, own, share);
   const auto updates = static_cast<std::int64_t>(e.trainer.optimizerSteps);
   if (own.count * kUpdatesBetween > updates && updates > 0)
