@@ -76,6 +76,7 @@ class FileReader : TomlFile {
     if (key == "update") return take(node, key, rule.update);
     if (key == "gradient") return take(node, key, rule.gradient);
     if (key == "arrays") return take(node, key, rule.arrays);
+    if (key == "parses") return take(node, key, rule.parses);
     if (key == "alone") return take(node, key, rule.alone);
     if (key == "handover") return take(node, key, rule.handover);
     if (key == "covers") return readCovers(node, rule);

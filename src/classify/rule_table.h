@@ -59,6 +59,7 @@ struct PhaseRule {
   bool update = false;    // a claimed frame updates a model: a loop around it is a loop of steps
   bool gradient = false;  // a claimed frame takes a gradient: what is compiled around it trains
   bool arrays = false;    // with `work`: operations on arrays that no model's gradients go through
+  bool parses = false;    // decodes or parses what was read, each time to the same
   bool alone = false;     // claims only where no other library's model is updated in the same run
   std::vector<std::string> modules, functions;  // of Python frames; both must fit where both are
   std::vector<std::string> libraries, symbols;  // of native frames; likewise

@@ -16,6 +16,13 @@ template <std::size_t N>
                      [&](std::string_view name) { return type.starts_with(name); });
 }
 
+// Where an installed system keeps its own files, and the kernel its tables: no data set.
+[[nodiscard]] constexpr bool isSystemPath(std::string_view path) {
+  return !path.starts_with('/') ||
+         startsWithOneOf(path, std::array<std::string_view, 6>{"/usr/", "/lib", "/proc/", "/sys/",
+                                                               "/dev/", "/etc/"});
+}
+
 // A server, or a program, answers for it. fuseblk (ntfs-3g) is a program on a local disk.
 [[nodiscard]] constexpr bool answersRemotely(std::string_view type) {
   return startsWithOneOf(

@@ -133,6 +133,7 @@ void measureIo(const Trace& trace, const TrainerFacts& trainer, const Keep& make
   const double handed = sumUsed(trace, started, &ProcessUsage::writeChars, within).value_or(0);
   const bool piped = chars && handed > kSomeReads * *chars;
   run.readsCounted = !mapped && !piped && waitsAreCounted(trace, makers, within);
+  if (chars && !piped) run.rereads = rereads(trace, makers, *chars, within);
   if (run.readsCounted && chars && bytes && *chars > 0)
     run.cacheHitRatio = std::clamp(1 - *bytes / *chars, 0.0, 1.0);
   Table<SyscallCount> opens;

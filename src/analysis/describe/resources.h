@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "analysis/facts/analysis.h"
@@ -33,6 +34,13 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run);
 [[nodiscard]] Maybe<ThreadsSet> threadsSet(const Trace& trace, const TrainerFacts& trainer);
 // Of the workers together. Null where there are under 30.
 [[nodiscard]] Maybe<Share> workerSpins(const Trace& trace, const TrainerFacts& trainer);
+
+// How often `makers` read the files in the window that they hold open: `read` bytes in all. Null
+// below twice, where these files are no data set (under 1 MB), and where others of it were not
+// seen.
+[[nodiscard]] Maybe<Rereads> rereads(const Trace& trace,
+                                     const std::function<bool(const ProcessLife&)>& makers,
+                                     double read, const Interval& within);
 
 // Where trainer, workers and device were among the nodes of the host's memory; README.md has the
 // definitions. Null where the host has one node, or does not say.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -53,6 +54,14 @@ struct ThreadsSet {
   SourceLine where;
 };
 
+// Files that the makers of batches held open for reading, and how often those read all of them.
+struct Rereads {
+  double times = 0;  // bytes that they read in the window, of any file, by `bytes`
+  double bytes = 0;  // sizes of these files, each once
+  std::string path;  // the largest
+  std::size_t files = 0;
+};
+
 // What the whole run was like, beside the trainer: measured once, used by ceilings and findings.
 // Shares and rates are of the trainer's window. nullopt: not measured.
 struct RunFacts : CpuUse {
@@ -85,6 +94,7 @@ struct RunFacts : CpuUse {
   Maybe<std::int64_t>
       datasetBytes;  // estimate: storage bytes that one rank read in the first epoch, or files seen
   bool filesSized = false;  // it is of files seen, which are mapped: no rank's part, but all of it
+  Maybe<Rereads> rereads;   // null: the files are not all known, or were not read twice
   Maybe<std::int64_t> memoryAvailable, memoryTotal, cgroupHeadroom, shmFree, shmPeak;
   // Free for the job: of the host, or of its container's limit where that is less.
   [[nodiscard]] Maybe<std::int64_t> memoryRoom() const {

@@ -107,11 +107,8 @@ Prediction moreAtOnce(const Evidence& e, double share, int times, const std::str
               std::max(step, full->shortest)));
 }
 
-Prediction scaledAhead(const Evidence& e, double PipelineSettings::*cost, double likely,
-                       double minimum, double maximum, std::string assumes) {
-  const double share = cost == &PipelineSettings::ioScale    ? e.extract
-                       : cost == &PipelineSettings::cpuScale ? e.transform
-                                                             : 0;
+Prediction scaledAhead(const Evidence& e, double share, double likely, double minimum,
+                       double maximum, std::string assumes) {
   if (share <= kNotable || e.wait <= 0) return {};
   // By the training thread one after the other; by others beside the step, whose pace is theirs.
   const bool beside = !e.trainer.threads.empty();

@@ -32,10 +32,9 @@ enum class Beside : std::uint8_t { kThread, kProcess };
 [[nodiscard]] Prediction moreAtOnce(const Evidence& e, double share, int times,
                                     const std::string& who);
 
-// What of a batch is reading (`ioScale`) or its CPU time (`cpuScale`) is scaled; null for other
-// costs, and where the step waits for none of it. `assumes`: why.
-[[nodiscard]] Prediction scaledAhead(const Evidence& e, double PipelineSettings::*cost,
-                                     double likely, double minimum, double maximum,
-                                     std::string assumes);
+// What makes data in `share` of the window is scaled; null where the step waits for none of it.
+// `assumes`: why.
+[[nodiscard]] Prediction scaledAhead(const Evidence& e, double share, double likely, double minimum,
+                                     double maximum, std::string assumes);
 
 }  // namespace stallprof

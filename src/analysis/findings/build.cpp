@@ -81,7 +81,12 @@ double lostToWorkers(const Evidence& e) {
 
 Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, double likely,
                          double minimum, double maximum, std::string assumes) {
-  if (!e.loader) return scaledAhead(e, cost, likely, minimum, maximum, std::move(assumes));
+  if (!e.loader) {
+    const double share = cost == &PipelineSettings::ioScale    ? e.extract
+                         : cost == &PipelineSettings::cpuScale ? e.transform
+                                                               : 0;
+    return scaledAhead(e, share, likely, minimum, maximum, std::move(assumes));
+  }
   if (cost == &PipelineSettings::cpuScale && e.gains.demand().batchCpu <= 0) return {};
   PipelineSettings settings[] = {e.gains.base(), e.gains.base(), e.gains.base()};
   settings[0].*cost = likely;
@@ -91,6 +96,19 @@ Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost, doub
     settings[2].ownScale = 1 - lostToWorkers(e) * (1 - maximum);
   return assuming(std::move(assumes),
                   e.gains.predictAssumed(settings[0], settings[1], settings[2]));
+}
+
+Prediction predictMade(const Evidence& e, double likely, double minimum, double maximum,
+                       std::string assumes) {
+  if (!e.loader)
+    return scaledAhead(e, e.extract + e.transform, likely, minimum, maximum, std::move(assumes));
+  const auto leaving = [&](double left) {
+    PipelineSettings s = e.gains.base();
+    s.ioScale = s.cpuScale = left;
+    return s;
+  };
+  return assuming(std::move(assumes),
+                  e.gains.predictAssumed(leaving(likely), leaving(minimum), leaving(maximum)));
 }
 
 void offer(Finding& to, Maybe<Advice> advice) {

@@ -32,6 +32,9 @@ inline constexpr double kTied = 0.90;
 [[nodiscard]] Prediction predictScaled(const Evidence& e, double PipelineSettings::*cost,
                                        double likely, double minimum, double maximum,
                                        std::string assumes);
+// Of one that is assumed to scale all that makes data, reading as well as CPU time.
+[[nodiscard]] Prediction predictMade(const Evidence& e, double likely, double minimum,
+                                     double maximum, std::string assumes);
 // A speedup below this is no fix.
 inline constexpr double kWorthIt = 1.05;
 // Worth it even at the low end of the interval, by a replay of what was measured.

@@ -53,7 +53,7 @@ struct ExplainPage {
 };
 
 // What a rule may offer; null beyond.
-using Offers = std::array<const AdviceDefinition*, 12>;
+using Offers = std::array<const AdviceDefinition*, 14>;
 template <typename... Definitions>
 constexpr Offers offers(const Definitions&... each) {
   return {&each...};

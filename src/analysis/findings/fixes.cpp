@@ -172,20 +172,6 @@ extern const AdviceDefinition kSequentialShards{
     "sequential_shards",
     "Pack the samples into large files that are read from front to back (WebDataset, "
     "TFRecord, Arrow, LMDB), at 100 MB and more a shard."};
-extern const AdviceDefinition kOfflinePreprocess{
-    "offline_preprocess",
-    "Do the work of every sample once: store images at the model's input size, tokenised text, "
-    "decoded audio. This is possible for every operation before the first random one."};
-extern const AdviceDefinition kWholeBatches{
-    "whole_batches", {}, [](const AdviceContext& c) {
-      const Maybe<std::int64_t> size = c.loader ? c.loader->batchSize : std::nullopt;
-      return "Index the tensors once per batch, not once per sample: "
-             "DataLoader(dataset, batch_size=None, sampler=BatchSampler(SAMPLER, " +
-             (size ? std::to_string(*size) : "batch_size") +
-             ", drop_last)) gives the same batches, with SAMPLER the loader's own: "
-             "RandomSampler(dataset) of shuffle=True, SequentialSampler(dataset) without it, "
-             "DistributedSampler(dataset) with several ranks.";
-    }};
 extern const AdviceDefinition kCopyFewerBytes =
     deviceAdvice("copy_fewer_bytes",
                  "Send batches to the device as uint8, or in half precision, and convert and "
@@ -275,45 +261,6 @@ Advice sequentialShards(const Evidence& e, double cpu) {
       assuming("reading large pieces takes a quarter of the time, at best a ninth",
                e.gains.predictAssumed(leaving(1 / 4.0), leaving(1 / 1.4), leaving(1 / 9.0))),
       "a second copy of the data; shuffling is then by shard and buffer");
-}
-
-namespace {
-
-// Of a batch's CPU what PyTorch takes to gather its samples one by one, where they are rows of
-// tensors; 0: they are not, or little of it is.
-double gathering(const Evidence& e) {
-  constexpr double kEnough = 0.15;
-  double gathered = 0, rows = 0;
-  for (const FunctionSamples& f : e.trainer.stacks.functions) {
-    if (f.side != Side::kProducer || f.hot.none()) continue;
-    const StackSeen& frame = e.trace.stack(f.hot);
-    if (!fitsModule(modulePathOf(e.trace.text(frame.file)), "torch/utils/data/")) continue;
-    gathered += f.running;
-    if (e.trace.text(frame.function).starts_with("TensorDataset.")) rows += f.running;
-  }
-  const SampleSum& all = e.trainer.stacks.makingRunning.all;
-  return shareOf(rows, all).low > kEnough ? std::min(1.0, gathered / all.samples) : 0;
-}
-
-}  // namespace
-
-Advice cheaperBatches(const Evidence& e) {
-  // Measured with rows of one to 12,000 numbers, 512 a batch: 0.14 to 0.45 of the time is left by
-  // the loader alone, 0.6 between the steps of a training on a CPU, whose caches these have filled.
-  if (const double part = gathering(e); part > 0)
-    return adviceOf(
-        kWholeBatches, {"code", "batches", "sample by sample", "whole"},
-        predictScaled(e, &PipelineSettings::cpuScale, 1 - 0.5 * part, 1 - 0.3 * part,
-                      1 - 0.87 * part,
-                      "half of the time to gather samples remains, at best an eighth"),
-        "collate_fn gets the whole batch; with another sampler, ranks train on the same samples");
-  // How much of the CPU is before the first random operation is not known: half, in wide bounds.
-  return adviceOf(
-      kOfflinePreprocess, {"data", "dataset", "raw", "preprocessed"},
-      predictScaled(
-          e, &PipelineSettings::cpuScale, 0.5, 0.9, 0.1,
-          "half of the CPU time of a batch, at most nine tenths, can be moved before training"),
-      "a second copy of the data, often larger; only operations without randomness can move");
 }
 
 std::string_view processesFor(const AdviceContext& c) {

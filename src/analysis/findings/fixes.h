@@ -28,8 +28,8 @@ inline constexpr double kHandoffSeconds = 1.5e-3, kMinHandoff = 0.3e-3, kMaxHand
 inline constexpr double kSwitchInterval = 5e-3;
 
 extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheInRam,
-    kSequentialShards, kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kMorePrefetch,
-    kCopyFewerBytes, kLoadAhead, kMoreRequests;
+    kSequentialShards, kMoreCores, kRaiseCpuLimit, kMorePrefetch, kCopyFewerBytes, kLoadAhead,
+    kMoreRequests;
 
 // From no workers to some: what the model has to take from elsewhere than this run.
 [[nodiscard]] PipelineSettings firstWorkers(const Evidence& e);
@@ -46,9 +46,6 @@ extern const AdviceDefinition kMoreWorkers, kFewerWorkers, kFewerStarts, kCacheI
 [[nodiscard]] Maybe<Advice> cacheInRam(const Evidence& e);
 // `cpu`: the part of a batch's CPU that shrinks with the reads.
 [[nodiscard]] Advice sequentialShards(const Evidence& e, double cpu = 0);
-// Samples of tensors that lie in memory are only gathered: then by whole batches; else what can be
-// done once before training.
-[[nodiscard]] Advice cheaperBatches(const Evidence& e);
 // What makes batches in other processes, by the run's framework: "PyTorch's DataLoader".
 [[nodiscard]] std::string_view processesFor(const AdviceContext& c);
 // Where the training thread makes its batches itself, in `share` of the window.

@@ -43,7 +43,7 @@ Maybe<Finding> contention(const Evidence& e) {
 
 extern const FindingDefinition kContention(
     "compute.contention", contention,
-    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
+    offers(kOfflinePreprocess, kReadOnce, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
     within("host.cpu_throttled"),
     {.cause =
          R"(The trainer rarely waits for data, but still loses time: the workers use the cores that its

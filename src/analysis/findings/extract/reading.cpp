@@ -65,20 +65,13 @@ ReadPattern readPatternOf(const Evidence& e) {
   return ReadPattern::kBandwidth;
 }
 
-bool ofSystem(std::string_view path) {
-  constexpr std::string_view kFolders[] = {"/usr/", "/lib", "/proc/", "/sys/", "/dev/", "/etc/"};
-  return !path.starts_with('/') ||
-         std::any_of(std::begin(kFolders), std::end(kFolders),
-                     [&](std::string_view folder) { return path.starts_with(folder); });
-}
-
 // The folder that most files lay in which the trainer was seen to read; "": none was. Each file
 // counts once: what it writes its output to is open all the time.
 std::string folderOfReads(const Evidence& e) {
   std::map<std::string_view, std::set<StringId>> seen;
   for (const auto& row : e.trace.files) {
     const std::string_view path = e.trace.text(row.data.path);
-    if (row.data.process != e.trainer.process || ofSystem(path)) continue;
+    if (row.data.process != e.trainer.process || isSystemPath(path)) continue;
     seen[path.substr(0, path.rfind('/'))].insert(row.data.path);
   }
   const auto largest = std::max_element(

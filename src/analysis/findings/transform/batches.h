@@ -11,6 +11,15 @@ void addWaitEvidence(Finding& f, const Evidence& e);   // "waits 30 ms of 40 ms 
 void addBatchEvidence(Finding& f, const Evidence& e);  // what making one takes
 void addCoresEvidence(Finding& f, const Evidence& e);  // how many of them are in use
 
+void addRereadEvidence(Finding& f, const Evidence& e);  // "90 times the size of x.h5"
+
+extern const AdviceDefinition kOfflinePreprocess, kWholeBatches, kReadOnce;
+// Samples of tensors that lie in memory are only gathered: then by whole batches. What is read
+// again and again, once; else what can be done once before training.
+[[nodiscard]] Advice cheaperBatches(const Evidence& e);
+// Null where the files are not known to be read again, or do not fit into memory.
+[[nodiscard]] Maybe<Advice> readOnce(const Evidence& e);
+
 // Without a known loader: threads of the training process make the batches (tf.data's, a prefetch
 // thread's), and the step waits for those more than for reading.
 [[nodiscard]] bool threadsFallBehind(const Evidence& e);

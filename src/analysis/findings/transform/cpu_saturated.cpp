@@ -55,6 +55,7 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
   Finding f = loaderFinding(e, std::max(e.transform, pressed), kSaturatedTitle);
   addWaitEvidence(f, e);
   addStarvedEvidence(f, e);
+  addRereadEvidence(f, e);
   addCoresEvidence(f, e);
   const Demand& d = e.gains.demand();
   addEvidence(f, "a step needs {} of CPU time: batch {}, training process {}",
@@ -67,7 +68,7 @@ Maybe<Finding> cpuSaturated(const Evidence& e) {
 
 extern const FindingDefinition kCpuSaturated(
     "transform.cpu_saturated", cpuSaturated,
-    offers(kOfflinePreprocess, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
+    offers(kOfflinePreprocess, kReadOnce, kWholeBatches, kMoreCores, kRaiseCpuLimit, kFewerWorkers),
     within("transform.in_process", "transform.too_few_workers"),
     {.cause =
          R"(Making batches needs more CPU time than is available. More workers would only share the same

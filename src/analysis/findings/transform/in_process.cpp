@@ -152,6 +152,7 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
                           "ahead");
   addWaitEvidence(f, e);
   addCoresEvidence(f, e);
+  addRereadEvidence(f, e);
   pointAtMaking(f, line);
   if (awaits) return withAdvice(f, {moreRequests(e, "these tasks", made), loadAhead(e, made)});
   if (inEnvironment(e, phase))
@@ -174,7 +175,8 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
                      madeBeside(e, made, Beside::kProcess), "batches are copied between processes");
   }
   // Full cores leave it little: cheaper batches are then the other way.
-  if (ahead.predicted.speedup.value_or(kWorthIt) < kWorthIt) offer(f, cheaperBatches(e));
+  if (e.run.rereads || ahead.predicted.speedup.value_or(kWorthIt) < kWorthIt)
+    offer(f, cheaperBatches(e));
   return withAdvice(f, {ahead});
 }
 
@@ -241,6 +243,7 @@ Maybe<Finding> inProcess(const Evidence& e) {
   addEvidence(f, "num_workers is 0: every fetch delays the step", {}, countWord(0));
   addWaitEvidence(f, e);
   addBatchEvidence(f, e);
+  addRereadEvidence(f, e);
   addCoresEvidence(f, e);
   if (e.transform > kNotable) return withAdvice(f, {moreWorkers(e), cheaperBatches(e)});
   return withAdvice(f, {moreWorkers(e)});
@@ -250,7 +253,7 @@ Maybe<Finding> inProcess(const Evidence& e) {
 
 extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
-    offers(kMoreWorkers, kOfflinePreprocess, kWholeBatches, kLoadAhead, kMoreRequests,
+    offers(kMoreWorkers, kOfflinePreprocess, kReadOnce, kWholeBatches, kLoadAhead, kMoreRequests,
            kLoadInProcesses, kFirstWorkers, kIntoLoader, kKeepOfSamples, kOutOfPython,
            kSeveralEnvironments, kCheaperSampler),
     within("transform.cpu_saturated", "transform.too_few_workers"),
@@ -264,10 +267,10 @@ extern const FindingDefinition kInProcess(
   tf.data threads run Python for over half of the wait, one at a time, with cores idle.)",
      .fixes =
          R"(- num_workers=N and persistent_workers=True, within cores and memory. One core: cheaper work.
-- Whole batches from a TensorDataset. An epoch's indices at once from a sampler, as arrays.
+- Files read over and over: once. Whole batches of a TensorDataset. A sampler's indices as arrays.
 - Work of the loop on a batch: move it to the data set or collate_fn.
-- No loader: a thread, or processes (code that holds the GIL, tf.data); in an event loop (asyncio)
-  more requests at once. Several environments.)",
+- No loader: a thread, or processes (code that holds the GIL, tf.data), or several environments;
+  in an event loop (asyncio) more requests at once.)",
      .wrong = R"(batches are tiny (under a millisecond): sending them costs more, as the gain
   shows. Datasets that cannot be pickled need the fork start method. Workers cannot make data
   on a device.)"});

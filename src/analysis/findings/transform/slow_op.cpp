@@ -199,6 +199,7 @@ Maybe<Finding> slowOp(const Evidence& e) {
       f, share, all.samples,
       op->processes == 1 ? " in 1 process" : " in " + std::to_string(op->processes) + " processes");
   if (!op->rule.empty()) addEvidence(f, "by rule {}", {textWord(op->rule)});
+  addRereadEvidence(f, e);
   if (lists)
     return withAdvice(
         f, {adviceOf(kListOnce, {"code", "directory", "listed again and again", "listed once"},
@@ -207,7 +208,7 @@ Maybe<Finding> slowOp(const Evidence& e) {
                                    "all samples are of a few directories"),
                      "files that are added later are not seen")});
   return withAdvice(
-      f, {openOnce(e, *op, share.value),
+      f, {openOnce(e, *op, share.value), readOnce(e),
           adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
                    "batches change if the cheaper way rounds or samples differently")});
 }
@@ -215,7 +216,7 @@ Maybe<Finding> slowOp(const Evidence& e) {
 }  // namespace
 
 extern const FindingDefinition kSlowOp(
-    "transform.slow_op", slowOp, offers(kCheaperOp, kOpenOnce, kListOnce),
+    "transform.slow_op", slowOp, offers(kCheaperOp, kOpenOnce, kReadOnce, kListOnce),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
     {.cause = R"(One function takes a large part of the producers' CPU time. Optimize it first.)",
      .rule =
@@ -224,7 +225,7 @@ extern const FindingDefinition kSlowOp(
   Python function counts for that function.)",
      .fixes =
          R"(- What opens an archive or a database: once in each worker. What lists a directory: once.
-- Vectorise it or use a compiled equivalent.
+- Files that are read over and over: once. Vectorise it or use a compiled equivalent.
 - Do it on the batch, on the device, or before training.
 - Reduce the data early: crop or resize before expensive operations.)",
      .wrong = R"(samples are in the function for another reason, such as a lock. If a line of your

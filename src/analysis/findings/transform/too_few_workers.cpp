@@ -103,15 +103,16 @@ Maybe<Finding> tooFewWorkers(const Evidence& e) {
               {countWord(e.workers(), "worker"), ratioWord(e.workersBusy)},
               ratioWord(e.workersBusy));
   addBatchEvidence(f, e);
+  addRereadEvidence(f, e);
   addCoresEvidence(f, e);
-  return withAdvice(f, {std::move(more)});
+  return withAdvice(f, {std::move(more), readOnce(e)});
 }
 
 }  // namespace
 
 extern const FindingDefinition kTooFewWorkers(
     "transform.too_few_workers", tooFewWorkers,
-    offers(kMoreWorkers, kMoreProducers, kSequenceWorkers),
+    offers(kMoreWorkers, kMoreProducers, kSequenceWorkers, kReadOnce),
     within("transform.in_process", "transform.cpu_saturated"),
     {.cause =
          R"(The workers are always busy, the trainer waits for them, and cores are idle. More workers
