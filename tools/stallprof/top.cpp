@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include "analysis/analyze.h"
@@ -157,26 +158,28 @@ class Top {
   int run() {
     auto follower = RecordingFollower::open(recording_, window_.strings(), take_);
     if (!follower.ok()) return fail(follower.error().message, 1);
-    LiveTerminal terminal(once_);
+    auto terminal = std::make_unique<LiveTerminal>(once_);
     for (;;) {
       const Nanos began = now(), cpu = processCpu();
-      if (const Status read = follower.value().advance(); !read.ok())
+      if (const Status read = follower.value().advance(); !read.ok()) {
+        terminal.reset();  // what is said on the full screen is gone with it
         return fail(read.error().message, 1);
+      }
       if (follower.value().manifest()) {
         sample(follower.value());
         const bool over = view_.ended || gone(*follower.value().manifest());
-        const auto screen = liveScreen(analysis_, view_, terminal.columns());
+        const auto screen = liveScreen(analysis_, view_, terminal->columns());
         if (once_) return print(screen);
-        if (!terminal.show(screen, liveLine(analysis_, view_))) return 0;
+        if (!terminal->show(screen, liveLine(analysis_, view_))) return 0;
         if (over) break;
       } else if (once_) {
         return fail(inQuotes(recording_) + " has no data yet", 1);
       }
       const Nanos cost = processCpu() - cpu;
-      if (terminal.leaveBefore(began + std::max(interval_, kMinRestPerCost * cost))) return 0;
+      if (terminal->leaveBefore(began + std::max(interval_, kMinRestPerCost * cost))) return 0;
     }
     // Behind the full screen, which is gone with the terminal object: what was last to be seen.
-    if (terminal.fullScreen()) last_ = liveLine(analysis_, view_);
+    if (terminal->fullScreen()) last_ = liveLine(analysis_, view_);
     return 0;
   }
 

@@ -18,7 +18,9 @@ constexpr double kLargeShare = 0.25;
 
 constexpr const char* kNoGainText = "not predicted";
 
-std::string times(double v) { return fmt::format("{:.2f}x", v); }
+std::string times(double v) {
+  return v < 10 ? fmt::format("{:.2f}x", v) : fmt::format("{:.1f}x", v);
+}
 bool usable(const Maybe<double>& v) { return v && std::isfinite(*v) && *v < 1e4; }
 
 bool tried(const Finding& f) {

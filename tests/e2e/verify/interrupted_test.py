@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 from trials import PYTHON, STALLPROF, LateTraining, files_below, needs_view
@@ -39,6 +40,8 @@ class Interrupted(LateTraining):
         self.assertIn("not decided", self.stallprof("report", self.recording).stdout)
         interrupted = self.verify_with_failing_runs(fix, "")    # what is undecided may be replaced
         self.wait_for(lambda: self.runs() == "6", "no sixth run", 200)
+        interrupted.send_signal(signal.SIGINT)   # as timeout(1): the command, then its group
+        time.sleep(0.05)
         os.killpg(interrupted.pid, signal.SIGINT)
         said = interrupted.communicate(timeout=200)[0]
         self.assertEqual(interrupted.returncode, -signal.SIGINT, said)
