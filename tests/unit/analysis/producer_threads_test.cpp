@@ -97,6 +97,28 @@ TEST_CASE("threads that make the data need more cores where the training thread 
   CHECK(near3(1 / *saturated->advice[0].predicted.high, 0.2));
 }
 
+TEST_CASE("what such threads read again is to be read once, beside more of them") {
+  const auto advised = [](const std::string& read) {
+    const Analysis a = analyze(test::traceOf(
+        "manifest cores_usable=4\n0 host busy=0 job_cpu=0 mem_available=1000000000\n"
+        "20s host busy=20s job_cpu=20s mem_available=1000000000\n" +
+        kThreads + "repeat 20 every 1s\n0 file process=1 path=\"/data/a\" size=2000000\nend\n" +
+        "0 usage process=1 rchar=0\n20s usage process=1 rchar=" + read + "\n" + trainer() +
+        other("60ms", "running", 6)));
+    const Finding* few = test::find(a, "transform.too_few_workers");
+    REQUIRE(few != nullptr);
+    return *few;
+  };
+  const Finding again = advised("90000000");
+  const Advice* once = test::adviceIn(again, "read_once");
+  REQUIRE(once);
+  CHECK(test::says(again, "what it holds open: a, 2 MB"));
+  // Half of what is no parsing, and they set the pace; at best the wait ends.
+  CHECK(near3(1 / *once->predicted.speedup, 0.5));
+  CHECK(near3(1 / *once->predicted.high, 0.4));
+  CHECK_FALSE(test::adviceIn(advised("2000000"), "read_once"));
+}
+
 TEST_CASE("where Keras asks a PyDataset for batches the advice is its own number of workers") {
   const auto advised = [](const std::string& function) {
     const Analysis a = analyze(

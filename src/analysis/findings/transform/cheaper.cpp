@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/findings/framework.h"
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
 #include "base/units.h"
@@ -26,6 +27,11 @@ extern const AdviceDefinition kWholeBatches{
     }};
 extern const AdviceDefinition kReadOnce{
     "read_once", {}, [](const AdviceContext& c) {
+      if (!c.analysis.run.loaders.empty() && frameworkOf(c) == Framework::kTensorFlow)
+        return std::string(
+            "Call cache() on the pipeline, after its last operation without randomness and before "
+            "shuffle(): the first pass then keeps in memory what is made, or in a file that it "
+            "names.");
       return "Read the data once, before the first step, and keep what is made of it in memory" +
              atLine(c.finding.where) +
              ". Where that does not fit, store it once in a form of which a batch is read alone: a "

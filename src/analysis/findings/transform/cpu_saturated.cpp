@@ -42,6 +42,7 @@ Maybe<Finding> threadsSaturated(const Evidence& e) {
   Finding f = threadsFinding(e, kSaturatedTitle);
   f.shareRatio = std::min(1.0, e.transform + e.starved);
   addStarvedEvidence(f, e);
+  addRereadEvidence(f, e);
   return withAdvice(f, {cheaperBatches(e)});
 }
 

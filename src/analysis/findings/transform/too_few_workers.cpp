@@ -71,6 +71,7 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
   const bool processes = threadsOfOthers(e) == all;  // a pool that the program started itself
   const std::string who = processes ? "processes" : "threads";
   Finding f = threadsFinding(e, "Too few " + who + " make batches: the step waits" + whileCores(e));
+  addRereadEvidence(f, e);
   if (makesSequences(e.trace))
     return withAdvice(f, {adviceOf(kSequenceWorkers, {"code", "workers", "one", "more"},
                                    moreAtOnce(e, f.shareRatio, 2, "workers make"),
@@ -80,7 +81,8 @@ Maybe<Finding> tooFewThreads(const Evidence& e) {
                    moreAtOnce(e, f.shareRatio, 2, who + " make"),
                    processes                ? "memory, and a core, for each of them"
                    : e.trace.stacks.empty() ? ""
-                                            : "Python threads share the GIL with the loop")});
+                                            : "Python threads share the GIL with the loop"),
+          readOnce(e)});
 }
 
 Maybe<Finding> tooFewWorkers(const Evidence& e) {
