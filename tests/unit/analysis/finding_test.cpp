@@ -261,6 +261,26 @@ TEST_CASE("what threads that are no more have worked is work for those that stay
   CHECK(maxGain(300) == 0);  // 45 % of a core: one thread would be slower
 }
 
+TEST_CASE(
+    "what the step is queued for its own spinning threads leaves with them, but under a limit") {
+  const auto gain = [](double throttled, double others) {
+    Facts f = factsOf(Training{
+        .workers = 0, .cores = 2, .compute = 10, .starved = 6, .trainerCpu = 4, .batchCpu = 0});
+    f.trainer.processCpu = scaled(f.trainer.window(), 0.8);
+    f.run.externalCpuRatio = others;
+    f.run.throttledRatio = throttled;
+    f.run.pool = PoolUse{.samples = 1000, .spins = 750, .threads = 2, .leaderSpins = 0.7};
+    const Judgement j = f.judge();
+    const Finding* found = find(j, "compute.oversubscribed");
+    return found ? found->advice.at(0).predicted : Prediction();
+  };
+  // 0.6 of the time queued and 0.7 of 0.4 spinning: 0.88.
+  CHECK(*gain(0, 0.5).high == Approx(1 / (1 - 0.88)));
+  CHECK(*gain(0, 0.5).speedup == Approx(1 / (1 - 0.88)));  // one core is left to it
+  CHECK(*gain(0, 0.65).speedup == Approx(0.7 / (1 - 0.88)));
+  CHECK(*gain(0.4, 0.5).high == Approx(1 / (1 - 0.75)));
+}
+
 TEST_CASE("threads that spin beside what one thread does alone are no finding") {
   Facts f = factsOf(Training{.workers = 1, .cores = 8, .compute = 10});
   f.trainer.processCpu = scaled(f.trainer.window(), 5.5);

@@ -37,7 +37,10 @@ double maxSaved(const Evidence& e, double spins) {
   const double cpu = seconds(e.trainer.processCpu) / e.window;  // cores
   const double fit = threadsThatFit(e), gone = (pool.threads - fit) / (pool.threads - 1);
   const double moved = pool.samples > 0 ? pool.besideWorks / pool.samples * cpu * gone / fit : 0;
-  const double saved = std::min(spins * e.compute, lost - moved);
+  // What it is queued for cores that its own spinning threads hold is no computing; under a limit
+  // the same work takes the limit's time.
+  const double queued = stopped(e) ? 0 : std::min(e.starved, e.compute);
+  const double saved = std::min(queued + spins * (e.compute - queued), lost - moved);
   // A limit that is used up stops the job whatever it does: what spins take of it is time.
   const double ofLimit = stopped(e) && coresFull(e) ? spins * std::min(1.0, cpu / e.run.cores) : 0;
   return std::max(saved, ofLimit);
@@ -66,7 +69,14 @@ const ThreadsSet* threadsTooMany(const Evidence& e) {
   return set && set->threads > threadsThatFit(e) ? &*set : nullptr;
 }
 
-// Half of it at least: it may be queued for the cores of others, too.
+// What of `saved` is likely left: it may be queued for the cores of others, too, which leave a
+// thread that works all the time no more than the rest of them.
+double likelyLeft(const Evidence& e, double saved) {
+  const double time = 1 - saved, core = std::clamp(e.run.cores - othersCores(e), 0.5, 1.0);
+  return saved > 0 ? std::clamp((time / core - time) / saved, 0.0, 0.5) : 0;
+}
+
+// Half of it at least.
 Advice fewerThreads(const Evidence& e, double saved) {
   const ThreadsSet* set = threadsTooMany(e);
   const std::string fit = std::to_string(threadsThatFit(e));
@@ -75,7 +85,7 @@ Advice fewerThreads(const Evidence& e, double saved) {
     change = {"code", std::string(SettingChanged::kThreads), std::to_string(set->threads), fit};
   return adviceOf(kFewerThreads, std::move(change),
                   assuming("the training thread then loses no time to its pool",
-                           withoutOverhead(e, saved, 0, 0.5, 0)),
+                           withoutOverhead(e, saved, likelyLeft(e, saved), 0.5, 0)),
                   "raise it again with a higher CPU limit or fewer ranks");
 }
 
