@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "classify/mangled_name.h"
+#include "event/collectives.h"
 
 namespace stallprof {
 namespace {
@@ -128,10 +129,7 @@ struct Pattern {
 // The first that fits the lower-case name. Sources: the categories of HTA, XProf and PyTorch's
 // TensorBoard plugin, and the libraries' own names.
 KernelCategory categoryOf(const std::string& name, const std::string& arguments) {
-  static const std::array<Pattern, 9> kPatterns = {{
-      {KernelCategory::kCollective,
-       {"nccl", "rccl", "msccl", "nvshmem", "deep_ep", "cross_device_reduce", "multimem_",
-        "one_shot_all_reduce", "two_shot_all_reduce"}},
+  static const std::array<Pattern, 8> kPatterns = {{
       {KernelCategory::kAttention,
        {"flash_fwd", "flash_bwd", "flash::", "fmha", "sdpa", "attention"}},
       {KernelCategory::kOptimizer,
@@ -159,6 +157,7 @@ KernelCategory categoryOf(const std::string& name, const std::string& arguments)
   if (hasAny(arguments, {"fprop", "wgrad", "dgrad"})) return KernelCategory::kConvolution;
   if (name.starts_with("triton_poi_")) return KernelCategory::kElementwise;
   const std::string read = without("convert", name);  // of types: XLA's loop_convert_fusion
+  if (isCollective(read)) return KernelCategory::kCollective;
   for (const Pattern& p : kPatterns)
     if (hasAny(read, p.parts)) return p.category;
   // A generic kernel's arguments name its operation.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "event/collectives.h"
 #include "trace/kineto.h"
 
 namespace stallprof {
@@ -52,7 +53,7 @@ struct EventFields {
 DeviceWorkKind workKind(const std::string& category, const std::string& name) {
   if (category == "gpu_memset") return DeviceWorkKind::kSet;
   if (category == "kernel")
-    return name.rfind("nccl", 0) == 0 ? DeviceWorkKind::kCollective : DeviceWorkKind::kKernel;
+    return isCollective(name) ? DeviceWorkKind::kCollective : DeviceWorkKind::kKernel;
   if (name.find("HtoD") != std::string::npos) return DeviceWorkKind::kToDevice;
   if (name.find("DtoH") != std::string::npos) return DeviceWorkKind::kToHost;
   return name.find("PtoP") != std::string::npos ? DeviceWorkKind::kPeer : DeviceWorkKind::kOnDevice;

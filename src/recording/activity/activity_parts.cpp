@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "recording/activity/activity_work.h"
+#include "event/collectives.h"
 #include "recording/memory/activity_memory.h"
 
 namespace stallprof {

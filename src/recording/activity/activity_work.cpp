@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recording/activity/activity_work.h"
 
-#include <algorithm>
-#include <array>
-
 namespace stallprof {
 namespace {
 
@@ -42,20 +39,6 @@ HostMemory hostMemory(std::uint8_t kind) {
 }
 
 }  // namespace
-
-bool isCollective(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kParts = {"nccl",
-                                                      "nvshmem",
-                                                      "deep_ep",
-                                                      "cross_device_reduce",
-                                                      "multimem_",
-                                                      "one_shot_all_reduce",
-                                                      "two_shot_all_reduce",
-                                                      "rccl",
-                                                      "msccl"};
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return name.find(part) != name.npos; });
-}
 
 BusyWith busyWith(DeviceWorkKind kind) {
   switch (kind) {

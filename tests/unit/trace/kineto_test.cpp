@@ -130,6 +130,17 @@ TEST_CASE("a fetch after which nothing is given to the device ends an epoch") {
   CHECK(!onCpu.fetches[0].data.end);  // what runs in between is not in it
 }
 
+TEST_CASE("a kernel that exchanges data is a collective, whichever library's it is") {
+  const Trace trace =
+      import(slice("kernel", "ncclDevKernel_AllReduce_Sum_f32", "100", "5") + "," +
+             slice("kernel", "void vllm::cross_device_reduce_1stage<float, 2>()", "110", "5") +
+             "," + kernel("120", "5"));
+  REQUIRE(trace.deviceWorks.size() == 3);
+  CHECK(trace.deviceWorks[0].data.kind == DeviceWorkKind::kCollective);
+  CHECK(trace.deviceWorks[1].data.kind == DeviceWorkKind::kCollective);
+  CHECK(trace.deviceWorks[2].data.kind == DeviceWorkKind::kKernel);
+}
+
 TEST_CASE("a device's time is the union over its streams, in spans apart by more than a gap") {
   const Trace trace =
       import(kernel("100", "50") + "," + kernel("120", "60", 8) + "," +  // 100 to 180
