@@ -77,17 +77,20 @@ const Callers::Program& Callers::programOf(std::uint32_t pid, EventOut& out) {
   return program;
 }
 
-// Most programs of a job are tools without any.
+// Most programs of a job are tools without any, started again and again.
 const Callers::Templates* Callers::templatesOf(const std::string& exe) {
   struct stat status {};
   if (::stat(exe.c_str(), &status) != 0) return nullptr;
   const FileKey key(status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
   if (const auto known = templates_.find(key); known != templates_.end()) return &known->second;
-  if (templates_.size() >= kMaxFiles) return nullptr;
+  if (templates_.size() >= kMaxFiles || without_.contains(key)) return nullptr;
   const auto image = python::ElfImage::open(openRegularAt(AT_FDCWD, exe.c_str()));
   if (!image) return nullptr;
   Templates found = image->functions(kTemplates, kLambda);
-  return found.empty() ? nullptr : &(templates_[key] = std::move(found));
+  if (!found.empty()) return &(templates_[key] = std::move(found));
+  if (without_.size() >= kMaxProcesses) without_.clear();
+  without_.insert(key);
+  return nullptr;
 }
 
 NativeMaps::Place Callers::callerOf(const PerfRecord& record, const NativeMaps::Place& user,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -62,6 +63,7 @@ class Callers {
 
   std::unordered_map<std::uint32_t, Program> programs_;                  // by pid
   std::map<FileKey, Templates> templates_;                               // of files that have some
+  std::set<FileKey> without_;                                            // that have none
   std::map<std::tuple<StringId, StringId, std::uint64_t>, bool> known_;  // by place
 };
 

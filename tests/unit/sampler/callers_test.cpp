@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/perf/callers.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,4 +125,37 @@ TEST_CASE("a template of the standard library is for the program's function that
   machine.remove(exe);
   callers.take(exec);  // it runs something else now, of which nothing is known
   CHECK(find(0x44, file).file.none());
+}
+
+TEST_CASE("a program's file is read once, also where it has no templates") {
+  Machine machine;
+  const auto elf = [](const std::string& function) {
+    return SmallElf().load(0, 0x400000, 0x1000).symbol(function, 0x400040, 0x10).bytes();
+  };
+  machine.file("tool", elf("_ZN11quite_plain4findEv"));
+  const std::string file = machine.root() + "/tool";
+  machine.link("proc/" + std::to_string(::getpid()) + "/exe", file);
+
+  EventList out;
+  NativeMaps maps;
+  std::array<std::uint8_t, 128> code;
+  code.fill(0x90);
+  code[0x28] = 0xE8;
+  const auto begin = reinterpret_cast<std::uint64_t>(code.data());
+  maps.take(mapping(begin, code.size(), file.c_str()), out);
+  Callers callers(machine.root());
+  const auto find = [&] {
+    callers.forget();  // as of another process that runs it
+    return callers.callerOf(sampleOf({begin + 0x2D}), {out.intern(file), {}, 0x44}, maps, out);
+  };
+  CHECK(find().file.none());
+  // What is in it now would be seen, had it not the same inode and time.
+  struct stat before {};
+  REQUIRE(::stat(file.c_str(), &before) == 0);
+  machine.file("tool", elf("_ZSt6__moveIPdEvT_S1_"));
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  REQUIRE(::utimensat(AT_FDCWD, file.c_str(), times, 0) == 0);
+  CHECK(find().file.none());
+  REQUIRE(::utimensat(AT_FDCWD, file.c_str(), nullptr, 0) == 0);
+  CHECK(find().offset == 0x2C);
 }
