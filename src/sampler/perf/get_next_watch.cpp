@@ -184,7 +184,11 @@ void GetNextWatch::examine(Process& process, std::uint32_t pid, Nanos now) {
 bool GetNextWatch::blockedInside(ProcessId id, std::uint32_t pid, std::uint32_t tid,
                                  std::uint64_t stack, Nanos now) {
   if (stack == 0 || !isLive(root_)) return false;
-  if (processes_.size() >= kMaxWatched && !processes_.contains(id)) processes_.clear();
+  if (processes_.size() >= kMaxWatched && !processes_.contains(id)) {
+    // One with TensorFlow is counted: examined again it would count twice.
+    std::erase_if(processes_, [](const auto& entry) { return !entry.second->has(); });
+    if (processes_.size() >= kMaxWatched) return false;
+  }
   auto& process = processes_[id];
   if (!process) process = std::make_unique<Process>();
   const bool known = process->code.known();

@@ -181,6 +181,22 @@ TEST_CASE("a descriptor is kept of a process that shows its get-nexts, until it 
   CHECK(descriptors() == before);
 }
 
+TEST_CASE("a process counts once, however many others are watched") {
+  Child child;
+  GetNextWatch watch("/");
+  const Nanos at = std::chrono::seconds(1);
+  const auto own = static_cast<std::uint32_t>(::getpid());
+  EventList list;
+  for (std::uint32_t first : {2u, 2000u}) {
+    for (const auto& sleeper : child.sleepersOn(child.never(), 4))
+      (void)watch.blockedInside(ProcessId{1}, child.pid(), sleeper.tid, sleeper.stack, at);
+    watch.report(at, list);
+    for (std::uint32_t id = first; id < first + 1100; ++id)
+      CHECK_FALSE(watch.blockedInside(ProcessId{id}, own, own, 4096, at));
+  }
+  CHECK(list.all<SourceState>().size() == 1);
+}
+
 TEST_CASE("a thread that was seen inside a get-next is known for it from then on") {
   Child child;
   FdBudget fds(0);
