@@ -25,7 +25,7 @@ from .tf_steps import fitting
 _steps = {}      # id(compiled function) -> jax_calls.Step
 _eager = {}      # stack of a place that updates eagerly, or is traced where calls are not seen -> number
 _calls_unseen = [False]   # the interpreter calls compiled functions past our __call__
-_MAX_PLACES, _MAX_FRAMES = 8, 32
+_MAX_PLACES, _MAX_EAGER, _MAX_FRAMES = 8, 64, 32
 _VECTORCALL = 1 << 11   # Py_TPFLAGS_HAVE_VECTORCALL
 CALLS = Parts('jax_steps', Part('calls', 'steps that are calls of compiled functions',
                                 'PjitFunction.__call__'))
@@ -98,12 +98,15 @@ def _updated(at, args, result, succeeded):
 
 
 def _number_of_place():
-    """Of two updates in a step each has its own number, though one function may make both."""
+    """Of two updates in a step each has its own number, though one function may make both. All beyond so many
+    places have one number: code that is made for each step is another place each time."""
     place, frame = [], sys._getframe(2)
     while frame is not None:
         place += (frame.f_code, frame.f_lineno)
         frame = frame.f_back
     place = tuple(place)
+    if place not in _eager and len(_eager) >= _MAX_EAGER:
+        place = ()
     if place not in _eager:
         _eager[place] = jax_calls.next_number()
     return _eager[place]

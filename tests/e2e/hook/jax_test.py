@@ -203,6 +203,14 @@ class WithOptax(unittest.TestCase):
                 if i % 2: weights = optax.apply_updates(weights, found)
             ''', OPTAX), [30])
 
+    def test_code_that_is_made_for_each_update_is_one_place_at_last(self):
+        self.assertEqual(steps('''
+            gradients = jax.jit(by_hand)
+            for i in range(100):
+                found = gradients(weights, *batch())
+                exec('weights, i = optax.apply_updates(weights, found), %d' % i)
+            ''', OPTAX), [1] * 64 + [36])
+
     def test_what_was_compiled_alone_counts_in_another(self):
         self.assertEqual(steps('''
             inner = jax.jit(update)
