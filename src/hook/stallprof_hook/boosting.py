@@ -2,30 +2,27 @@
 """Boosting rounds of XGBoost and LightGBM: a step is a call of Booster.update, or of XGBoost's
 Booster.boost where a program has an objective of its own."""
 import threading
-import weakref
-from functools import partial
 
 from . import events
-from .events import Around, Nested, now, put
+from .events import Around, ByIdentity, Nested, now, put
 from .parts import Part, Parts
 
 PARTS = Parts('boosting', Part('rounds', 'steps', 'Booster.update(self)'))
 XGBOOST = Parts('boosting', *PARTS.parts, Part(
     'own_rounds', "rounds with the program's own objective", 'Booster.boost(self)'))
 
-_numbers = {}   # id(booster) -> (weak reference, number)
+_numbers = ByIdentity()   # of boosters
 _count = [0]
 _nested = Nested()   # by thread
 
 
 def _number_of(booster, package):
-    key = id(booster)
-    known = _numbers.get(key)
-    if known is None or known[0]() is not booster:
+    number = _numbers.get(booster)
+    if number is None:
         events.announce(package)   # whose version is not known before it is imported whole
         _count[0] += 1
-        known = _numbers[key] = (weakref.ref(booster, partial(_numbers.pop, key)), _count[0])
-    return known[1]
+        number = _numbers.put(booster, _count[0])
+    return number
 
 
 def _begins(args, kwargs):

@@ -3,7 +3,8 @@
 import itertools
 import os
 import sys
-from functools import lru_cache
+import weakref
+from functools import lru_cache, partial
 
 from ._stallprof_events import Around, FetchClock, mix, now, open as _open, put, stamp
 
@@ -20,6 +21,25 @@ SOURCE_STATE = 61
 
 PERIODIC = 7   # event/vocabulary.h, Phase
 BY_HOOK = 2    # event/vocabulary.h, SpanSource
+
+class ByIdentity:
+    """What is known of objects, which may be equal or without a hash, while they live."""
+
+    def __init__(self):
+        self._known = {}   # (id(owner), further key) -> (weak reference, what is known)
+
+    def get(self, owner, further=None):
+        known = self._known.get((id(owner), further))
+        return known[1] if known is not None and known[0]() is owner else None
+
+    def put(self, owner, value, further=None):
+        key = id(owner), further
+        self._known[key] = weakref.ref(owner, partial(self._known.pop, key)), value
+        return value
+
+    def forget(self, owner):
+        self._known.pop((id(owner), None), None)
+
 
 class Nested:
     """Calls of one kind that may be inside each other, by thread or object: the outermost counts."""

@@ -3,10 +3,9 @@
 a tf.function a get-next is an operation of a graph and takes no time when Python meets it: those are
 seen from outside (src/sampler/perf/get_next_watch.h)."""
 import weakref
-from functools import partial
 
 from . import events
-from .events import Around, FetchClock, now, put, stamp
+from .events import Around, ByIdentity, FetchClock, now, put, stamp
 from .parts import PARTIAL, Part, Parts, report
 
 PARTS = Parts(
@@ -16,7 +15,7 @@ PARTS = Parts(
     Part('optionals', "batches of tf.distribute's data sets", 'OwnedIterator.get_next_as_optional(self)'),
     Part('pipelines', 'the stages of a pipeline', held=('_inputs',)))
 
-_loaders = {}   # id(dataset) -> (weak reference, number)
+_loaders = ByIdentity()   # numbers of data sets
 _count = {'loader': 0, 'epoch': 0}
 _MAX_STAGES = 64    # of a pipeline that are read; of longer ones the last count
 _AUTOTUNE = -1
@@ -86,14 +85,12 @@ def _pass_of(iterator):
 # ---- pipelines ----------------------------------------------------------------------------------
 
 def _number_of(dataset):
-    known = _loaders.get(id(dataset))
-    if known is None or known[0]() is not dataset:
-        key = id(dataset)
+    number = _loaders.get(dataset)
+    if number is None:
         _count['loader'] += 1
-        known = _loaders[key] = (weakref.ref(dataset, partial(_loaders.pop, key)),
-                                 _count['loader'])
-        _announce(known[1], dataset)
-    return known[1]
+        number = _loaders.put(dataset, _count['loader'])
+        _announce(number, dataset)
+    return number
 
 
 def _announce(number, dataset):

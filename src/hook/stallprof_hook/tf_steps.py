@@ -8,11 +8,9 @@ steps: such functions are left alone, and the steps stay unknown. So are graphs 
 """
 import sys
 import threading
-import weakref
-from functools import partial
 
 from . import events
-from .events import Around, Nested, now, put
+from .events import Around, ByIdentity, Nested, now, put
 from .parts import Part, Parts, path_of
 
 FUNCTIONS = Parts('tf_steps', Part(
@@ -25,8 +23,7 @@ fitting = set()      # threads inside a train_function of Keras, whose calls tf_
 
 _applying = Nested()   # optimizers' calls, by thread
 _traced = {}         # thread, or None of a replica's -> how often an optimizer was traced there
-_functions = {}      # id(tf.function) -> (weak reference, number): those that are steps
-_optimizers = {}     # id(optimizer) -> (weak reference, number)
+_functions, _optimizers = ByIdentity(), ByIdentity()   # numbers: of functions that are steps, of optimizers
 _count = [1 << 16]   # away from the numbers of tf_keras
 _IN_A_LOOP = ('WhileBodyFuncGraph', 'WhileCondFuncGraph')
 # Where these were before; since then others' names for the new ones, or something else.
@@ -36,17 +33,11 @@ _REPLICA = '_MirroredReplicaThread'   # traces what a thread that waits for it c
 
 
 def _number_of(owner, numbers):
-    key = id(owner)
-    known = numbers.get(key)
-    if known is None or known[0]() is not owner:
+    number = numbers.get(owner)
+    if number is None:
         _count[0] += 1
-        known = numbers[key] = (weakref.ref(owner, partial(numbers.pop, key)), _count[0])
-    return known[1]
-
-
-def _is_step(function):
-    known = _functions.get(id(function))
-    return known is not None and known[0]() is function
+        number = numbers.put(owner, _count[0])
+    return number
 
 
 # ---- optimizers -----------------------------------------------------------------------------------
@@ -107,7 +98,7 @@ def _call_done(token, args, result, succeeded):
     function, thread, traced, at = token
     if not succeeded:
         return
-    if not _is_step(function):
+    if _functions.get(function) is None:
         if _traces(thread) == traced:
             return
         events.announce('tensorflow')

@@ -7,12 +7,10 @@ None of the callbacks below calls code of the user or of torch: an exception in 
 hard to distinguish from one of theirs, and a lazily opened data set must not be opened by us.
 """
 import sys
-import weakref
-from functools import partial
 from types import SimpleNamespace
 
 from . import _stallprof_events as native, events, torch_replay, torch_settings
-from .events import Around, mix, now, put, stamp
+from .events import Around, ByIdentity, mix, now, put, stamp
 from .parts import Part, Parts, path_of
 
 
@@ -44,7 +42,7 @@ _STATEFUL_CLASSES = ('StatefulDataLoader', '_StatefulSingleProcessDataLoaderIter
                      '_StatefulMultiProcessingDataLoaderIter')
 STATEFUL = table('torchdata_loader', *_STATEFUL_CLASSES)
 
-_loaders = {}        # (id(loader), its workers) -> (weak reference, number); fastai takes single batches without
+_loaders = ByIdentity()   # numbers of loaders, by their workers, too: fastai takes single batches without
 _count = {'loader': 0}
 
 
@@ -71,17 +69,13 @@ def _number_of(loader):
     settings = PARTS.read('settings', loader)
     if settings is None:
         return None
-    known = _loaders.get((id(loader), settings['num_workers']))
-    if known is None or known[0]() is not loader:
-        known = _announce_loader(loader, SimpleNamespace(**settings))
-    return known[1]
+    number = _loaders.get(loader, settings['num_workers'])
+    return _announce_loader(loader, SimpleNamespace(**settings)) if number is None else number
 
 
 def _announce_loader(loader, settings):
-    key = id(loader), settings.num_workers
     _count['loader'] += 1
-    number = _count['loader']
-    known = _loaders[key] = weakref.ref(loader, partial(_loaders.pop, key)), number
+    number = _loaders.put(loader, _count['loader'], settings.num_workers)
     events.announce('torch')
     inner = _inner(loader)
     held = None if inner else PARTS.read('batching', loader)
@@ -97,7 +91,7 @@ def _announce_loader(loader, settings):
         _length(settings, batching, size), bool(settings.pin_memory), bool(settings.persistent_workers),
         bool(loader.__dict__.get('in_order', True)), settings._dataset_kind == 1 and not inner, file, line,
         library)
-    return known
+    return number
 
 
 def _is_stateful(loader):

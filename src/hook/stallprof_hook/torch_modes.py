@@ -13,11 +13,10 @@ an evaluation, which the function's name says, or a pass over a loader.
 import re
 import sys
 import threading
-import weakref
-from functools import partial, wraps
+from functools import wraps
 
 from . import events
-from .events import Around, Nested, now, put
+from .events import Around, ByIdentity, Nested, now, put
 from .parts import Part, Parts
 from .torch_optim import compiling_check
 
@@ -39,8 +38,7 @@ _intervals = [0]            # of all modules
 _ahead = [False]            # one that nothing shows to evaluate came before the first update
 _named = {}                 # name of a function -> its words
 _switching = Nested()   # by thread: a module hands the mode on to those it has, which two threads may do at once
-# id(module) -> (weak reference, begin, updates until then, file, line, passes until then, what names say)
-_open = {}
+_open = ByIdentity()   # module -> begin, updates until then, file, line, passes until then, what names say
 
 
 def _begin(args, kwargs):
@@ -55,15 +53,15 @@ def _end(token, args, result, succeeded):
     if at is None or not succeeded:
         return
     module = args[0]
-    key = id(module)
-    if training is False and key not in _open:
+    opened = _open.get(module)
+    if training is False and opened is None:
         file, line, library = events.own_call('torch')
         if not library:
-            _open[key] = (weakref.ref(module, partial(_open.pop, key)), at, events.updates[0], file, line,
-                          events.passes[0], _is_evaluation())
-    elif training is True and key in _open:
-        known, begin, updates, file, line, passes, evaluates = _open.pop(key)
-        if known() is module and updates == events.updates[0]:
+            _open.put(module, (at, events.updates[0], file, line, events.passes[0], _is_evaluation()))
+    elif training is True and opened is not None:
+        begin, updates, file, line, passes, evaluates = opened
+        _open.forget(module)
+        if updates == events.updates[0]:
             length = now() - begin
             _intervals[0] += 1
             if length < LONG and _acts(_intervals[0], updates):

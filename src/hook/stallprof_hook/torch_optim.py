@@ -2,13 +2,12 @@
 """Optimizer steps, and `run --set fused=true`. torch 2.x has hooks for all optimizers; in 1.13 each class's
 step is wrapped where torch wraps it itself. A step that calls its base class's step is one step."""
 import sys
-import weakref
 from collections import OrderedDict
-from functools import partial, wraps
+from functools import wraps
 from threading import get_ident
 
 from . import agent, events, overrides
-from .events import Around, Nested, now, put
+from .events import Around, ByIdentity, Nested, now, put
 from .parts import ABSENT, Part, Parts, report
 
 _LOADERS = 'torch.utils.data.dataloader'
@@ -20,18 +19,17 @@ FASTAI = Parts('torch_optim', Part('fastai', PARTS.parts[0].lost, 'Optimizer.ste
 
 _FUSED_ON_CPU = 2, 4
 
-_known = {}     # id(optimizer) -> (weak reference, number, {thread: [begin, depth] of a step under way})
+_known = ByIdentity()   # optimizer -> its number, {thread: [begin, depth] of a step under way}
 _count = [0]
 
 
 def _known_of(optimizer):
-    key = id(optimizer)
-    known = _known.get(key)
-    if known is None or known[0]() is not optimizer:
+    known = _known.get(optimizer)
+    if known is None:
         _count[0] += 1
         if _count[0] == 1:
             _check_loader()
-        known = _known[key] = weakref.ref(optimizer, partial(_known.pop, key)), _count[0], {}
+        known = _known.put(optimizer, (_count[0], {}))
     return known
 
 
@@ -48,7 +46,7 @@ def _check_loader():
 def _put_step(optimizer, at):
     if events.capturing and _captured(optimizer):
         return
-    put(events.OPTIMIZER_STEP, at, now() - at, _known_of(optimizer)[1])
+    put(events.OPTIMIZER_STEP, at, now() - at, _known_of(optimizer)[0])
     events.updates[0] += 1
     events.announce_rank()
 
@@ -63,7 +61,7 @@ def _captured(optimizer):
     except Exception:   # it never began
         goes_on = False
     if goes_on:
-        captured.append(_known_of(optimizer)[1])
+        captured.append(_known_of(optimizer)[0])
     else:
         events.capturing.pop(get_ident(), None)
     return goes_on
@@ -78,7 +76,7 @@ def _make_hooks(is_compiling):
     def before(optimizer, args, kwargs):
         if is_compiling() or _is_dummy(sys._getframe(1)):
             return None
-        steps, thread = _known_of(optimizer)[2], get_ident()
+        steps, thread = _known_of(optimizer)[1], get_ident()
         open_step = steps.get(thread)
         if open_step is not None and _within(sys._getframe(1)):
             open_step[1] += 1
@@ -92,7 +90,7 @@ def _make_hooks(is_compiling):
     def after(optimizer, args, kwargs):
         if is_compiling():
             return
-        steps, thread = _known_of(optimizer)[2], get_ident()
+        steps, thread = _known_of(optimizer)[1], get_ident()
         open_step = steps.get(thread)
         if open_step is None:
             return

@@ -7,11 +7,10 @@ Data sets that make a batch at once (__getitems__) have no times of single sampl
 """
 import os
 import weakref
-from functools import partial
 from pathlib import PurePath
 
 from . import _stallprof_events as native, events
-from .events import Around, put
+from .events import Around, ByIdentity, put
 from .parts import Part, Parts
 
 PARTS = Parts(
@@ -20,7 +19,7 @@ PARTS = Parts(
          '_BaseDatasetFetcher.__init__(self, dataset, auto_collation)',
          '_MapDatasetFetcher.fetch(self, possibly_batched_index)'))
 _SUBSET = 'torch.utils.data.dataset', 'Subset'
-_known = {}   # id(dataset) -> (weak reference, its SampleTimes)
+_known = ByIdentity()   # SampleTimes of data sets
 _DEEP = 4   # subsets of subsets that are followed
 # What finds a name in the object itself; a proxy's asks another.
 _PLAIN = {kind.__getattribute__ for kind in (object, list, tuple, dict, str)}
@@ -57,16 +56,12 @@ def _fetcher_made(fetcher, args, result, succeeded):
 
 def _times_of(dataset):
     """Fetchers come and go with epochs; what is known of a data set's samples stays."""
-    key = id(dataset)
-    known = _known.get(key)
-    if known is not None and known[0]() is dataset:
-        return known[1]
-    try:
-        reference = weakref.ref(dataset, partial(_known.pop, key))
-    except TypeError:   # no weak references: while this fetcher lives
-        return native.SampleTimes(_Report(lambda: dataset))
-    times = native.SampleTimes(_Report(reference))
-    _known[key] = reference, times
+    times = _known.get(dataset)
+    if times is None:
+        try:
+            times = _known.put(dataset, native.SampleTimes(_Report(weakref.ref(dataset))))
+        except TypeError:   # no weak references: while this fetcher lives
+            times = native.SampleTimes(_Report(lambda: dataset))
     return times
 
 

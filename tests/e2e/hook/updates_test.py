@@ -71,7 +71,7 @@ class OtherEvents(Case):
                 except ValueError: pass
             del optimizer
             gc.collect()
-            print(len(torch_optim._known), [len(cell.cell_contents) for hook in torch_optim._hooks
+            print(len(torch_optim._known._known), [len(cell.cell_contents) for hook in torch_optim._hooks
                                             for cell in hook.__closure__ if isinstance(cell.cell_contents, dict)])
             ''')
         self.assertEqual((run.out, [o.optimizer for o in run.optimizer]), ('0 []\n', [1, 2, 3]))
