@@ -20,6 +20,7 @@ constexpr std::size_t kSampleRegisters = 40;  // in a sample: their layout, then
 constexpr std::size_t kSampleStack = 56;      // behind the register: bytes, then the stack
 constexpr std::size_t kMaxStack = 512;        // words
 constexpr std::size_t kMapFields = 72;        // of MMAP2, up to its file name
+constexpr std::size_t kNameField = 16;        // of COMM
 constexpr std::size_t kMaxBuildId = 20;
 
 template <class T>
@@ -31,6 +32,12 @@ T valueAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
 
 Nanos timeAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
   return Nanos(valueAt<std::int64_t>(bytes, offset));
+}
+
+// A name, up to the sample id at the record's end.
+std::string textAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data()) + offset;
+  return {text, ::strnlen(text, bytes.size() - offset - kSampleId)};
 }
 
 // As many words as the kernel could copy: it says so behind the room it left for them.
@@ -75,8 +82,7 @@ std::optional<PerfRecord> mapping(std::span<const std::uint8_t> bytes, std::uint
     record.build = hexOf(bytes.subspan(44, std::min<std::size_t>(bytes[40], kMaxBuildId)));
   else
     record.inode = valueAt<std::uint64_t>(bytes, 48);
-  const auto* path = reinterpret_cast<const char*>(bytes.data()) + kMapFields;
-  record.path.assign(path, ::strnlen(path, bytes.size() - kMapFields - kSampleId));
+  record.path = textAt(bytes, kMapFields);
   record.at = timeAt(bytes, bytes.size() - 8);
   return record;
 }
@@ -93,13 +99,14 @@ std::optional<PerfRecord> task(std::span<const std::uint8_t> bytes, PerfRecord::
   return record;
 }
 
-std::optional<PerfRecord> exec(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
-  if (bytes.size() < 16 + kSampleId || (misc & PERF_RECORD_MISC_COMM_EXEC) == 0)
-    return std::nullopt;
+std::optional<PerfRecord> comm(std::span<const std::uint8_t> bytes, std::uint16_t misc) {
+  if (bytes.size() < kNameField + kSampleId) return std::nullopt;
   PerfRecord record;
-  record.kind = PerfRecord::Kind::kExec;
+  const bool exec = (misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+  record.kind = exec ? PerfRecord::Kind::kExec : PerfRecord::Kind::kName;
   record.pid = valueAt<std::uint32_t>(bytes, 8);
   record.tid = valueAt<std::uint32_t>(bytes, 12);
+  record.comm = textAt(bytes, kNameField);
   record.at = timeAt(bytes, bytes.size() - 8);
   return record;
 }
@@ -127,7 +134,7 @@ std::optional<PerfRecord> readPerfRecord(std::span<const std::uint8_t> bytes) {
     case PERF_RECORD_EXIT:
       return task(bytes, PerfRecord::Kind::kExit);
     case PERF_RECORD_COMM:
-      return exec(bytes, header.misc);
+      return comm(bytes, header.misc);
     case PERF_RECORD_LOST:
       return lost(bytes);
     default:

@@ -11,15 +11,16 @@
 
 namespace stallprof {
 
-// What one record of a perf ring says, of the kinds the native samples need. Which members count
-// depends on the kind.
+// What one record of a perf ring says, of the kinds that samples and tasks need. Which members
+// count depends on the kind.
 struct PerfRecord {
   enum class Kind : std::uint8_t {
     kSample,  // pid, tid, address, kernel, userAddress, stack
     kMap,     // pid, address, bytes, offset, path, build, inode: an executable mapping appeared
     kFork,    // pid, tid, parentPid, parentTid; pid == parentPid: a thread
-    kExec,    // pid, tid: all mappings are gone
-    kExit,    // pid, tid
+    kExec,    // pid, tid, comm: all mappings are gone
+    kName,    // pid, tid, comm: a task is called otherwise
+    kExit,    // pid, tid, parentPid, parentTid
     kLost,    // count
   };
   Kind kind = Kind::kSample;
@@ -30,7 +31,7 @@ struct PerfRecord {
   std::uint64_t userAddress = 0;  // where the thread runs on outside the kernel; 0: not known
   bool kernel = false;
   std::vector<std::uint64_t> stack;  // of the thread outside the kernel, from its top
-  std::string path;                  // may hold any byte
+  std::string path, comm;            // may hold any byte
   std::string build;                 // the build id in hex; empty: the kernel did not give it
   std::uint64_t inode = 0;           // of the file, where there is no build id
 };

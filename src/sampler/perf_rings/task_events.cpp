@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "base/fd.h"
+#include "sampler/perf_rings/perf_records.h"
 #include "sampler/proc/cpu_mask.h"
 
 namespace stallprof {
@@ -38,40 +37,18 @@ perf_event_attr describe() {
   return attr;
 }
 
-template <class T>
-T valueAt(const char* bytes, std::size_t offset) {
-  T value;
-  std::memcpy(&value, bytes + offset, sizeof value);
-  return value;
+TaskEvent::Kind kindOf(PerfRecord::Kind kind) {
+  switch (kind) {
+    case PerfRecord::Kind::kFork:
+      return TaskEvent::Kind::kFork;
+    case PerfRecord::Kind::kExit:
+      return TaskEvent::Kind::kExit;
+    case PerfRecord::Kind::kExec:
+      return TaskEvent::Kind::kExec;
+    default:
+      return TaskEvent::Kind::kName;
+  }
 }
-
-// One record, its ring wrap undone. `bytes` begins with the header.
-struct Record {
-  const char* bytes;
-  perf_event_header header;
-
-  [[nodiscard]] TaskEvent task() const {  // FORK and EXIT: pid, ppid, tid, ptid, time
-    TaskEvent event;
-    event.kind = header.type == PERF_RECORD_FORK ? TaskEvent::Kind::kFork : TaskEvent::Kind::kExit;
-    event.pid = valueAt<std::uint32_t>(bytes, 8);
-    event.parentPid = valueAt<std::uint32_t>(bytes, 12);
-    event.tid = valueAt<std::uint32_t>(bytes, 16);
-    event.at = Nanos(valueAt<std::int64_t>(bytes, 24));
-    return event;
-  }
-
-  [[nodiscard]] TaskEvent comm() const {  // pid, tid, name, sample id
-    TaskEvent event;
-    event.kind = (header.misc & PERF_RECORD_MISC_COMM_EXEC) != 0 ? TaskEvent::Kind::kExec
-                                                                 : TaskEvent::Kind::kName;
-    event.pid = valueAt<std::uint32_t>(bytes, 8);
-    event.tid = valueAt<std::uint32_t>(bytes, 12);
-    const std::size_t length = header.size - 16 - kSampleId;
-    event.comm.assign(bytes + 16, ::strnlen(bytes + 16, length));
-    event.at = Nanos(valueAt<std::int64_t>(bytes, header.size - 8u));
-    return event;
-  }
-};
 
 }  // namespace
 
@@ -118,15 +95,13 @@ void TaskEvents::refuse(int error, int cpus) {
 }
 
 void TaskEvents::take(std::span<const std::uint8_t> bytes) {
-  const auto* raw = reinterpret_cast<const char*>(bytes.data());
-  const Record record{raw, valueAt<perf_event_header>(raw, 0)};
-  const std::uint32_t type = record.header.type;
-  if ((type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT) && bytes.size() >= 32)
-    waiting_.push_back(record.task());
-  else if (type == PERF_RECORD_COMM && bytes.size() >= 16 + kSampleId)
-    waiting_.push_back(record.comm());
-  else if (type == PERF_RECORD_LOST && bytes.size() >= 24)
-    lost_ += valueAt<std::uint64_t>(raw, 16);
+  auto record = readPerfRecord(bytes);
+  if (!record) return;
+  if (record->kind == PerfRecord::Kind::kLost)
+    lost_ += record->count;
+  else
+    waiting_.push_back({kindOf(record->kind), record->pid, record->tid, record->parentPid,
+                        record->at, std::move(record->comm)});
 }
 
 void TaskEvents::drain(std::vector<TaskEvent>& events) {

@@ -69,7 +69,7 @@ TEST_CASE("a mapping has its file, and the build id where the kernel gives it") 
   CHECK(untold->path == "//anon");
 }
 
-TEST_CASE("births, deaths and execs are distinguished") {
+TEST_CASE("births, deaths, execs and new names are distinguished") {
   const auto fork = readPerfRecord(PerfBytes::task(7, 200, 100, 200, 11).bytes());
   REQUIRE(fork);
   CHECK(fork->kind == RecordKind::kFork);
@@ -82,9 +82,13 @@ TEST_CASE("births, deaths and execs are distinguished") {
   exec.add(std::uint32_t{200}).add(std::uint32_t{200}).text("python3").sampleId(200, 200, 12);
   REQUIRE(readPerfRecord(exec.bytes()));
   CHECK(readPerfRecord(exec.bytes())->kind == RecordKind::kExec);
+  CHECK(readPerfRecord(exec.bytes())->comm == "python3");
   PerfBytes renamed(3, 0);
   renamed.add(std::uint32_t{200}).add(std::uint32_t{200}).text("worker").sampleId(200, 200, 12);
-  CHECK_FALSE(readPerfRecord(renamed.bytes()));
+  REQUIRE(readPerfRecord(renamed.bytes()));
+  CHECK(readPerfRecord(renamed.bytes())->kind == RecordKind::kName);
+  CHECK(readPerfRecord(renamed.bytes())->comm == "worker");
+  CHECK(readPerfRecord(renamed.bytes())->at == Nanos(12));
 }
 
 TEST_CASE("records that were lost are counted") {
