@@ -2,7 +2,6 @@
 #include "launch/setup/capability.h"
 
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -25,6 +24,7 @@
 #include "sampler/host/cgroup_sampler.h"
 #include "sampler/host/host.h"
 #include "sampler/perf_rings/task_events.h"
+#include "sampler/proc/perf_event.h"
 #include "sampler/proc/syscall_count.h"
 #include "sampler/processes/process_sampler.h"
 #include "sampler/processes/process_tree.h"
@@ -63,11 +63,8 @@ int tryMemoryFile(pid_t pid) {
 }
 
 int tryPerf(perf_event_attr attributes, pid_t pid, int cpu) {
-  attributes.size = sizeof attributes;
   attributes.disabled = 1;
-  const Fd event(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-  return event.valid() ? 0 : errno;
+  return openPerfEvent(attributes, pid, cpu).valid() ? 0 : errno;
 }
 
 perf_event_attr softwareEvent(std::uint64_t which) {

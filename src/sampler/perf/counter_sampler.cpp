@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/perf/counter_sampler.h"
 
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "sampler/perf_rings/perf_ring.h"
+#include "sampler/proc/perf_event.h"
 #include "sampler/proc/proc_file.h"
 
 namespace stallprof {
@@ -16,7 +15,6 @@ namespace {
 
 Fd openCounter(const CounterCode& code, pid_t command, bool kernel) {
   perf_event_attr attr{};
-  attr.size = sizeof attr;
   attr.type = code.type;
   attr.config = code.config;
   attr.config1 = code.config1;
@@ -25,8 +23,7 @@ Fd openCounter(const CounterCode& code, pid_t command, bool kernel) {
   attr.inherit = 1;
   attr.exclude_kernel = !kernel;
   attr.exclude_hv = 1;
-  return Fd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attr, command, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  return openPerfEvent(attr, command, -1);
 }
 
 }  // namespace

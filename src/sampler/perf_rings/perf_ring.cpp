@@ -3,23 +3,18 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "sampler/proc/perf_event.h"
+
 namespace stallprof {
 namespace {
 
 std::size_t pageBytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
-
-Fd openEvent(perf_event_attr attributes, pid_t target, int cpu) {
-  attributes.size = sizeof attributes;
-  return Fd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attributes, target, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-}
 
 }  // namespace
 
@@ -67,7 +62,7 @@ std::string perfRefusal(int error, const std::string& shows) {
 }
 
 bool PerfRing::add(const perf_event_attr& attributes, pid_t target, int cpu) {
-  Fd event = openEvent(attributes, target, cpu);
+  Fd event = openPerfEvent(attributes, target, cpu);
   if (!event.valid() || ::ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, fd_.get()) != 0)
     return false;
   more_.push_back(std::move(event));
@@ -76,7 +71,7 @@ bool PerfRing::add(const perf_event_attr& attributes, pid_t target, int cpu) {
 
 bool PerfRing::open(const perf_event_attr& attributes, pid_t target, int cpu, std::size_t dataPages,
                     std::size_t minimum, RingBudget& budget) {
-  fd_ = openEvent(attributes, target, cpu);
+  fd_ = openPerfEvent(attributes, target, cpu);
   if (!fd_.valid()) return false;
   for (std::size_t pages = dataPages; pages >= minimum; pages /= 2)
     if (map(pages, budget)) return true;

@@ -3,12 +3,12 @@
 
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "sampler/proc/perf_event.h"
 #include "sampler/proc/proc_file.h"
 #include "sampler/proc/proc_text.h"
 
@@ -65,12 +65,10 @@ bool SyscallCounter::open(pid_t command) {
     return false;
   }
   perf_event_attr attr{};
-  attr.size = sizeof attr;
   attr.type = PERF_TYPE_TRACEPOINT;
   attr.config = static_cast<std::uint64_t>(id);
   attr.inherit = 1;
-  counter_ = Fd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attr, command, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  counter_ = openPerfEvent(attr, command, -1);
   if (counter_.valid()) return true;
   why_ = "not counted: " + errnoText(errno) +
          " (an ordinary user needs 'sysctl kernel.perf_event_paranoid=-1')";
