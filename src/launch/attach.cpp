@@ -43,11 +43,7 @@ int failAttach(const std::string& line) {
 }
 
 // The process that a thread is of; 0 where there is none.
-pid_t processOf(pid_t task) {
-  const auto status = readFile("/proc/" + std::to_string(task) + "/status");
-  const std::size_t at = status.ok() ? status.value().find("\nTgid:") : std::string::npos;
-  return at == std::string::npos ? 0 : std::atoi(status.value().c_str() + at + 6);
-}
+pid_t processOf(pid_t task) { return std::atoi(statusOf(task, "Tgid").c_str()); }
 
 class AttachSession {
  public:

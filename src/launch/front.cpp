@@ -54,11 +54,7 @@ bool isChildNews(const signalfd_siginfo& info) {
 // Sent to that process, and not taken by it yet; none where /proc does not say.
 SignalMask pendingSignals(pid_t pid) {
   if (!procHasOurNumbers()) return 0;
-  const auto status = readFile("/proc/" + std::to_string(pid) + "/status");
-  static constexpr std::string_view kKey = "\nShdPnd:\t";  // in hexadecimal
-  const std::size_t at = status.ok() ? status.value().find(kKey) : std::string::npos;
-  if (at == std::string::npos) return 0;
-  return std::strtoull(status.value().c_str() + at + kKey.size(), nullptr, 16);
+  return std::strtoull(statusOf(pid, "ShdPnd").c_str(), nullptr, 16);
 }
 
 void deliver(pid_t command, const ReceivedSignal& signal) {

@@ -36,10 +36,8 @@ std::vector<pid_t> childProcesses() {
 
 bool isStopped(pid_t pid) {
   if (!procHasOurNumbers()) return true;
-  const auto status = readFile("/proc/" + std::to_string(pid) + "/status");
-  const std::size_t at = status.ok() ? status.value().find("\nState:\t") : std::string::npos;
-  return at == std::string::npos ||
-         std::string_view("TtZ").find(status.value()[at + 8]) != std::string_view::npos;
+  const std::string state = statusOf(pid, "State");
+  return state.empty() || std::string_view("TtZ").find(state[0]) != std::string_view::npos;
 }
 
 void terminateOnce(const std::vector<pid_t>& pids, std::vector<pid_t>& sent) {

@@ -215,10 +215,8 @@ bool Recorder::commandGone() const {
   }
   if (::kill(command_, 0) != 0) return errno == ESRCH;
   if (!procHasOurNumbers()) return false;
-  // Where nobody reaps it, it is there for ever.
-  const auto status = readFile("/proc/" + std::to_string(command_) + "/status");
-  return status.ok() && status.value().find("\nState:\tZ") != std::string::npos &&
-         status.value().find("\nThreads:\t1\n") != std::string::npos;  // others may go on
+  // Where nobody reaps it, it is there for ever; others of its threads may go on.
+  return statusOf(command_, "State").starts_with('Z') && statusOf(command_, "Threads") == "1";
 }
 
 void Recorder::readMessages() {

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/proc_numbers.h"
 #include "base/text.h"
 #include "launch/process/descriptors.h"
 #include "sampler/proc/mounts.h"
@@ -84,15 +85,6 @@ Result<bool> separateMounts() {
 std::vector<Mount> mountsNow() {
   const auto text = readFile("/proc/self/mountinfo", 16u << 20);
   return text.ok() ? Mounts::parse(text.value()) : std::vector<Mount>();
-}
-
-// Overlays keep what is gone in attributes that only the first user namespace's root may set.
-bool inFirstUserNamespace() {
-  const auto map = readFile("/proc/self/uid_map");
-  std::istringstream words(map.ok() ? map.value() : "");
-  std::uint64_t inside = 1, outside = 1, count = 0;
-  words >> inside >> outside >> count;
-  return inside == 0 && outside == 0 && count == 4294967295u;
 }
 
 // Where copies are to lie: mounts, and of the root directory's those that are not the system's.

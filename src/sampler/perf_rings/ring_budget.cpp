@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-#include "base/fd.h"
+#include "base/proc_numbers.h"
 
 namespace stallprof {
 namespace {
@@ -20,13 +20,6 @@ constexpr std::size_t kShare = 2;  // one in as many pages
 // the smallest rings are worth more: 9 and 5 pages a CPU.
 constexpr std::size_t kNextToNone = 64u << 10, kSmallestRings = 14;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max() / 2;
-
-// The first user namespace's map is of all numbers to themselves; of another one's the kernel asks
-// no capability for what is the host's.
-bool inFirstUserNamespace() {
-  const auto map = readFile("/proc/self/uid_map", 256);
-  return map.ok() && map.value().find("4294967295") != std::string::npos;
-}
 
 bool mayLockAll() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
