@@ -35,10 +35,12 @@ std::string localText(Nanos realtime, const char* format) {
   return textOf(realtime, format, ::localtime_r);
 }
 
+// By the clock that encodes its number: clock_getcpuclockid(3) asks the kernel once more for it.
+// Threads that have ended are in it, and anyone may read it.
 Nanos cpuOf(pid_t pid) {
-  clockid_t clock{};
   timespec t{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return Nanos(-1);
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2u);
+  if (::clock_gettime(clock, &t) != 0) return Nanos(-1);
   return std::chrono::seconds(t.tv_sec) + Nanos(t.tv_nsec);
 }
 

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/processes/process_sampler.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "base/time.h"
+
 namespace stallprof {
 namespace {
-
-// CPU time of another process, by the clock id that encodes its pid (clock_getcpuclockid(3)): exact
-// to the nanosecond, its exited threads included, and readable by anyone.
-Nanos processClock(std::uint32_t pid) {
-  timespec time{};
-  const auto clock = static_cast<clockid_t>((~pid << 3) | 2u);
-  if (::clock_gettime(clock, &time) != 0) return Nanos{-1};
-  return std::chrono::seconds(time.tv_sec) + Nanos(time.tv_nsec);
-}
 
 Nanos ticks(std::int64_t count) { return count < 0 ? Nanos{-1} : tickLength() * count; }
 
@@ -52,7 +44,7 @@ ProcessUsage ProcessSampler::read(const LiveProcess& process, Files& files) {
   usage.node = nodes_.of(stat->cpu);
   waitedFor = std::max(ticks(stat->childrenUserTicks), Nanos::zero()) +
               std::max(ticks(stat->childrenSystemTicks), Nanos::zero());
-  usage.cpu = isLive(root_) ? processClock(process.pid) : Nanos{-1};
+  usage.cpu = isLive(root_) ? cpuOf(static_cast<pid_t>(process.pid)) : Nanos{-1};
   const Nanos own = usage.cpu >= Nanos::zero() ? usage.cpu : usage.user + usage.system;
   tree_.cpu().set(process.id, process.parent, std::max(own, Nanos::zero()), waitedFor,
                   tree_.older(process.since));
