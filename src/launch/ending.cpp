@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "launch/process/inherited.h"
 #include "launch/process/terminal.h"
+#include "launch/setup/held_command.h"
 #include "launch/setup/recording_place.h"
 
 namespace stallprof {
@@ -52,9 +53,7 @@ Report planOf(const EndingPlan& plan, const LaunchOptions::Report& wanted) {
 }
 
 pid_t spawn(const std::vector<std::string>& argv) {
-  std::vector<char*> words;
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  const std::vector<char*> words = pointers(argv);
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   setSignalMask(0);

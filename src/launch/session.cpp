@@ -114,9 +114,7 @@ LastResort lastResort;
 }
 
 void prepareForNoMemory(const std::vector<std::string>& command) {
-  for (const std::string& word : command)
-    lastResort.command.push_back(const_cast<char*>(word.c_str()));
-  lastResort.command.push_back(nullptr);
+  lastResort.command = pointers(command);
   lastResort.front = ::getpid();
   std::set_new_handler(&withoutMemory);
 }

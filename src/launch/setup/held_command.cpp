@@ -24,14 +24,6 @@ bool readOutcome(int pipe, Outcome& outcome) {
   return got == sizeof outcome;
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> out;
-  out.reserve(words.size() + 1);
-  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
 // Between fork and exec: system calls only. `untouched`: the environment where `environment` does
 // not fit; null: there is no other.
 [[noreturn]] void becomeCommand(char* const* argv, char* const* environment, char* const* untouched,
@@ -58,6 +50,14 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> out;
+  out.reserve(words.size() + 1);
+  for (const std::string& word : words) out.push_back(const_cast<char*>(word.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
 
 Result<HeldCommand> HeldCommand::fork(const Plan& plan, const Inherited& inherited) {
   const auto argv = pointers(plan.argv), environment = pointers(plan.environment),

@@ -39,6 +39,9 @@ class HeldCommand {
   Fd go_, outcome_;
 };
 
+// As exec() takes them, while `words` are there.
+[[nodiscard]] std::vector<char*> pointers(const std::vector<std::string>& words);
+
 // What `env` exits with when exec fails: 127 for ENOENT, else 126.
 [[nodiscard]] int execFailureStatus(int error);
 
