@@ -32,6 +32,11 @@ constexpr std::size_t kMaxUnseen = 4096;
 constexpr std::size_t kMaxEnded = 1024;            // threads of live processes, the last ones
 constexpr Nanos kYoung = std::chrono::seconds(2);  // an exec is near: read at every sample
 
+// Starts of processes of one number; 0: not known.
+bool mayBeSame(std::uint64_t start, std::uint64_t other) {
+  return start == 0 || other == 0 || start == other;
+}
+
 }  // namespace
 
 ProcessTree::ProcessTree(std::string root, pid_t rootPid)
@@ -280,21 +285,17 @@ void ProcessTree::sample(Nanos now, EventOut& out) {
   announceNew();
 }
 
-void ProcessTree::finish(Nanos now, EventOut& out) { sample(now, out); }
-
 // ---- names for records from inside -------------------------------------------------------------
 
 ProcessId ProcessTree::processOf(std::uint32_t pid, std::uint64_t startTicks) {
-  const auto same = [&](std::uint64_t ticks) {
-    return startTicks == 0 || ticks == 0 || ticks == startTicks;
-  };
-  if (const LiveProcess* process = live_.find(pid); process != nullptr && same(process->startTicks))
+  if (const LiveProcess* process = live_.find(pid);
+      process != nullptr && mayBeSame(process->startTicks, startTicks))
     return process->id;
   if (const auto* exited = exited_.find(pid, startTicks)) return exited->id;
   errno = 0;
   const auto stat = statOf(root_, pid);
   if (!stat && lacksMeans(errno)) return {};  // it may well live: the next record names it
-  if (stat && same(stat->startTicks)) {
+  if (stat && mayBeSame(stat->startTicks, startTicks)) {
     if (LiveProcess* before = live_.find(pid)) remove(*before, now_);  // its number was given away
     LiveProcess& process = add(*stat, bornAt(stat->startTicks));
     announcer_.readImage(process, live_.watchOf(process), false);
@@ -351,15 +352,13 @@ void ProcessTree::keepEnded(const EndedThread& thread) {
 }
 
 bool ProcessTree::gone(std::uint32_t pid, std::uint64_t startTicks) const {
-  const auto same = [&](std::uint64_t ticks) {
-    return startTicks == 0 || ticks == 0 || ticks == startTicks;
-  };
-  if (const LiveProcess* process = live_.find(pid); process != nullptr && same(process->startTicks))
+  if (const LiveProcess* process = live_.find(pid);
+      process != nullptr && mayBeSame(process->startTicks, startTicks))
     return false;
   errno = 0;
   const auto stat = statOf(root_, pid);
   if (!stat) return !lacksMeans(errno);
-  return !same(stat->startTicks) || stat->state == 'Z' || stat->state == 'X';
+  return !mayBeSame(stat->startTicks, startTicks) || stat->state == 'Z' || stat->state == 'X';
 }
 
 }  // namespace stallprof
