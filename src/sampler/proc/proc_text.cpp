@@ -32,13 +32,6 @@ std::optional<std::uint64_t> parseHex(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return value;
-}
-
-std::optional<std::uint64_t> wholeHex(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
@@ -142,8 +135,8 @@ std::optional<MapsLine> parseMapsLine(std::string_view line) {
   const std::string_view range = takeWord(line), rights = takeWord(line), offset = takeWord(line);
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos || rights.size() < 4) return std::nullopt;
-  const auto begin = wholeHex(range.substr(0, dash)), end = wholeHex(range.substr(dash + 1)),
-             from = wholeHex(offset);
+  const auto begin = parseHex(range.substr(0, dash)), end = parseHex(range.substr(dash + 1)),
+             from = parseHex(offset);
   if (!begin || !end || !from || *end <= *begin) return std::nullopt;
   const std::string_view device = takeWord(line);
   const auto inode = static_cast<std::uint64_t>(parseNumber(takeWord(line)).value_or(0));
