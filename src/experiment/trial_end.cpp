@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/interval.h"
-#include "base/units.h"
 
 namespace stallprof {
 namespace {

@@ -10,7 +10,6 @@
 #include "gate/rank_test.h"
 #include "gate/statistics.h"
 #include "gate/verdict.h"
-#include "gate/wording.h"
 
 namespace stallprof {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/stats.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "gate/verdict.h"

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "gate/outputs.h"
-#include "gate/wording.h"
 #include "stallprof/version.h"
 
 namespace stallprof {

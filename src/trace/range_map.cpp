@@ -2,7 +2,6 @@
 #include "trace/range_map.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <tuple>

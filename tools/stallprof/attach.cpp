@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "launch/attach.h"
 
-#include "base/text.h"
 #include "stallprof/command_line.h"
 #include "stallprof/launch_command.h"
 

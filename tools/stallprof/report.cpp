@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <cstdio>
 
 #include "advise/cost.h"
 #include "base/text.h"

@@ -5,7 +5,6 @@
 
 #include "agent/cupti/agent.h"
 #include "agent/cupti/tick.h"
-#include "agent/cupti/tracing.h"
 #include "agent/process/system.h"
 
 namespace stallprof::agent {

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "analysis/facts/native_samples.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/add_members.h"
-#include "classify/frames.h"
 #include "classify/native_work.h"
 #include "classify/own_rules.h"
 

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <map>
 #include <set>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <optional>
 
 #include "base/proc_numbers.h"
 #include "base/units.h"

@@ -2,7 +2,6 @@
 #include "present/timeline/hta_trace.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "analysis/blame/samples/ranks.h"

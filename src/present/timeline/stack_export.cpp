@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analysis/describe/stack_table.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/facts/stack_samples.h"
 #include "analysis/steps/loops/inferred_steps.h"

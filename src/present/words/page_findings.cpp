@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/units.h"
 #include "present/words/wording.h"
 
 namespace stallprof {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "recording/activity/activity_work.h"
-#include "recording/cupti/activity_calls.h"
 #include "recording/cupti/activity_keys.h"
 
 namespace stallprof {

@@ -2,7 +2,6 @@
 #include "sampler/perf/jit/jit_spins.h"
 
 #include <array>
-#include <string_view>
 
 #include "machine_code/code_patterns.h"
 
