@@ -111,15 +111,11 @@ void kernels(Html& html, const DeviceInfo& info) {
     const DeviceInfo::Kernel& k = info.kernels[i];
     const std::string path = "device.kernels." + std::to_string(i);
     const auto row = html.open("tr");
-    cell(html, "r", [&] { figure(html, path + ".time_ratio", k.ratio, percentText(k.ratio)); });
-    {
-      const auto td = html.open("td", {{"class", "w wide"}});
-      meter(html, k.ratio, k.category == "collective" ? Hue::kComm : Hue::kCompute);
-    }
+    figureCell(html, path + ".time_ratio", k.ratio, percentText(k.ratio));
+    meterCell(html, "w wide", k.ratio, k.category == "collective" ? Hue::kComm : Hue::kCompute);
     cell(html, "", [&] { html.add("code", shortened(k.name.raw(), 200)); });
     html.add("td", {{"class", "quiet"}}, k.category);
-    cell(html, "r",
-         [&] { figure(html, path + ".count", counted(k.count), countText(counted(k.count))); });
+    figureCell(html, path + ".count", counted(k.count), countText(counted(k.count)));
     html.add("td", {{"class", "r"}},
              durationText(k.time / std::max<Nanos::rep>(1, counted(k.count))));
     cell(html, "r", [&] {
@@ -139,7 +135,7 @@ void copies(Html& html, const DeviceInfo& info) {
     const auto row = html.open("tr");
     html.add("th", {{"scope", "row"}}, copyText(c));
     html.add("td", {{"class", "r"}}, countText(counted(c.count)));
-    cell(html, "r", [&] { figure(html, path + ".time_ns", c.time.count(), durationText(c.time)); });
+    figureCell(html, path + ".time_ns", c.time.count(), durationText(c.time));
     html.add("td", {{"class", "r"}}, c.bytes ? bytesText(static_cast<double>(*c.bytes)) : "");
     cell(html, "r", [&] {
       if (c.bytesPerSecond)
@@ -159,10 +155,8 @@ void calls(Html& html, const DeviceInfo& info) {
     cell(html, "", [&] { html.add("code", shortened(c.name.raw(), 120)); });
     html.add("td", {{"class", "quiet"}}, c.kind);
     html.add("td", {{"class", "r"}}, countText(counted(c.count)));
-    cell(html, "r", [&] {
-      figure(html, "device.calls." + std::to_string(i) + ".time_ns", c.time.count(),
-             durationText(c.time));
-    });
+    figureCell(html, "device.calls." + std::to_string(i) + ".time_ns", c.time.count(),
+               durationText(c.time));
   }
 }
 

@@ -16,13 +16,25 @@ void fact(Html& html, std::string_view name, const std::string& text) {
   html.add("dd", shortened(text, kLongest));
 }
 
-void list(Html& html, const std::vector<std::string>& lines) {
+// A fact whose text `body` writes.
+template <class Body>
+void factOf(Html& html, std::string_view name, Body body) {
+  html.add("dt", name);
+  const auto dd = html.open("dd");
+  body();
+}
+
+// `item` writes a line's text.
+template <class Item>
+void list(Html& html, const std::vector<std::string>& lines, std::size_t limit, Item item) {
   const auto ul = html.open("ul", {{"class", "plain"}});
-  for (std::size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i)
-    html.add("li", shortened(lines[i], kLongest));
-  if (lines.size() > kMaxLines)
+  for (std::size_t i = 0; i < std::min(lines.size(), limit); ++i) {
+    const auto li = html.open("li");
+    item(shortened(lines[i], kLongest));
+  }
+  if (lines.size() > limit)
     html.add("li", {{"class", "quiet"}},
-             "and " + countText(static_cast<std::int64_t>(lines.size() - kMaxLines)) + " more");
+             "and " + countText(static_cast<std::int64_t>(lines.size() - limit)) + " more");
 }
 
 std::string exitText(const RunInfo& run) {
@@ -42,38 +54,30 @@ void hostFacts(Html& html, const Analysis& a) {
 }
 
 void runFacts(Html& html, const Analysis& a) {
-  html.add("dt", "wall time");
-  {
-    const auto dd = html.open("dd");
-    figure(html, "run.wall_ns", a.run.wall.count(), durationText(a.run.wall));
-  }
+  factOf(html, "wall time",
+         [&] { figure(html, "run.wall_ns", a.run.wall.count(), durationText(a.run.wall)); });
   fact(html, "ended with", exitText(a.run));
   fact(html, "processes", countText(a.run.processes));
-  if (a.resources.peakRssBytes) {
-    html.add("dt", "peak RSS");
-    const auto dd = html.open("dd");
-    figure(html, "resources.peak_rss_bytes", *a.resources.peakRssBytes,
-           bytesText(static_cast<double>(*a.resources.peakRssBytes)));
-  }
+  if (const auto& peak = a.resources.peakRssBytes)
+    factOf(html, "peak RSS", [&] {
+      figure(html, "resources.peak_rss_bytes", *peak, bytesText(static_cast<double>(*peak)));
+    });
   if (a.cost) fact(html, "cost", costText(*a.cost));
 }
 
 void recordingFacts(Html& html, const Analysis& a) {
   const CoverageInfo& c = a.coverage;
-  html.add("dt", "recorder");
-  {
-    const auto dd = html.open("dd");
+  factOf(html, "recorder", [&] {
     figure(html, "coverage.overhead.recorder_cpu_ratio", c.recorderCpuRatio,
            c.recorderCpuRatio ? tenthPercentText(*c.recorderCpuRatio) + " of one core" : "");
     if (c.effectiveHz) html.text(", " + numberText(*c.effectiveHz) + " samples a second");
-  }
-  if (c.slowdown) {
-    html.add("dt", "cost to steps");
-    const auto dd = html.open("dd");
-    const std::string text = slowdownText(*c.slowdown);
-    figure(html, "coverage.overhead.slowdown_ratio", c.slowdown->ratio, text);
-    if (!c.slowdown->ratio) html.text(": " + text);
-  }
+  });
+  if (c.slowdown)
+    factOf(html, "cost to steps", [&] {
+      const std::string text = slowdownText(*c.slowdown);
+      figure(html, "coverage.overhead.slowdown_ratio", c.slowdown->ratio, text);
+      if (!c.slowdown->ratio) html.text(": " + text);
+    });
   fact(html, "tier", "host " + c.hostTier + ", GPU " + c.gpuTier);
   std::string losses;
   for (std::size_t i = 0; i < std::min(c.losses.size(), kMaxLines); ++i)
@@ -97,41 +101,33 @@ void environmentSection(Html& html, const Analysis& a, const PresentOptions& opt
     runFacts(html, a);
     recordingFacts(html, a);
   }
+  const auto code = [&](const std::string& text) { html.add("code", text); };
   if (!a.run.loaders.empty()) {
     html.add("h3", {{"style", "margin-top:1.4rem"}},
              a.run.loaders.size() == 1 ? "Loader" : "Loaders");
-    const auto ul = html.open("ul", {{"class", "plain"}});
-    for (std::size_t i = 0; i < std::min(a.run.loaders.size(), kMaxLoaders); ++i) {
-      const auto item = html.open("li");
-      html.add("code", shortened(loaderText(a.run.loaders[i]), kLongest));
-    }
-    if (a.run.loaders.size() > kMaxLoaders)
-      html.add("li", {{"class", "quiet"}},
-               "and " + countText(static_cast<std::int64_t>(a.run.loaders.size() - kMaxLoaders)) +
-                   " more");
+    std::vector<std::string> loaders;
+    for (const auto& loader : a.run.loaders) loaders.push_back(loaderText(loader));
+    list(html, loaders, kMaxLoaders, code);
   }
   html.add("h3", {{"style", "margin-top:1.4rem"}}, "Next");
-  const auto ul = html.open("ul", {{"class", "plain"}});
-  for (const std::string& command : nextCommands(a, options)) {
-    const auto item = html.open("li");
-    html.add("code", shortened(command, kLongest));
-  }
+  list(html, nextCommands(a, options), kMaxLines, code);
 }
 
 void coverageSection(Html& html, const Analysis& a) {
   const std::vector<std::string>& unseen = a.notMeasured;
   if (a.notAProblem.empty() && unseen.empty()) return;
+  const auto text = [&](const std::string& line) { html.text(line); };
   const auto section = html.open("section", {{"id", "coverage"}});
   const auto columns = html.open("div", {{"class", "cols"}});
   if (!a.notAProblem.empty()) {
     const auto column = html.open("div");
     html.add("h2", "Not a problem");
-    list(html, a.notAProblem);
+    list(html, a.notAProblem, kMaxLines, text);
   }
   if (unseen.empty()) return;
   const auto column = html.open("div");
   html.add("h2", "Not measured");
-  list(html, unseen);
+  list(html, unseen, kMaxLines, text);
 }
 
 }  // namespace stallprof

@@ -76,6 +76,16 @@ void meter(Html& html, double ratio, Hue hue) {
            "");
 }
 
+void meterCell(Html& html, const char* style, double ratio, Hue hue) {
+  cell(html, style, [&] { meter(html, ratio, hue); });
+}
+
+void rowHead(Html& html, Hue hue, std::string_view text) {
+  const auto name = html.open("th", {{"scope", "row"}});
+  dot(html, hue);
+  html.text(text);
+}
+
 void header(Html& html, Columns names) {
   const auto head = html.open("thead");
   const auto row = html.open("tr");

@@ -50,6 +50,14 @@ void cell(Html& html, const std::string& style, Body body) {
   const auto td = html.open("td", {{"class", style}});
   body();
 }
+// One that a number of the JSON report has to itself, and one that a bar has.
+template <class Value>
+void figureCell(Html& html, const std::string& path, const Value& value, std::string_view text) {
+  cell(html, "r", [&] { figure(html, path, value, text); });
+}
+void meterCell(Html& html, const char* style, double ratio, Hue hue);
+// The first of a row of the table, which a legend's square says the colour of.
+void rowHead(Html& html, Hue hue, std::string_view text);
 // At most `maximum` bytes of text from the job: the middle is left out where it is longer.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t maximum);
 

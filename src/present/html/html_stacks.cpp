@@ -15,13 +15,8 @@ constexpr std::int64_t kMinFunctionSamples = 20;  // an interval of fewer is wid
 
 void functionRow(Html& html, const FunctionInfo& f, const std::string& path) {
   const auto row = html.open("tr");
-  {
-    const auto name = html.open("th", {{"scope", "row"}});
-    dot(html, hueOf(f.phase));
-    html.text(std::string(nameOf(f.phase)));
-  }
-  cell(html, "r",
-       [&] { figure(html, path + ".phase_ratio", f.phaseRatio, percentText(f.phaseRatio)); });
+  rowHead(html, hueOf(f.phase), nameOf(f.phase));
+  figureCell(html, path + ".phase_ratio", f.phaseRatio, percentText(f.phaseRatio));
   cell(html, "", [&] { html.add("code", shortened(lineText(f.hot), 200)); });
   cell(html, "", [&] {
     const std::string from = lineText(f.where);
@@ -46,7 +41,7 @@ void functions(Html& html, const Analysis& a) {
 void nativeRow(Html& html, const NativeInfo::Function& f, const std::string& path) {
   const auto row = html.open("tr");
   html.add("th", {{"scope", "row"}}, f.className);
-  cell(html, "r", [&] { figure(html, path + ".ratio", f.leaf.ratio, percentText(f.leaf.ratio)); });
+  figureCell(html, path + ".ratio", f.leaf.ratio, percentText(f.leaf.ratio));
   cell(html, "",
        [&] { html.add("code", f.leaf.known() ? shortened(nameOf(f.leaf), 200) : "(unknown)"); });
   cell(html, "", [&] {

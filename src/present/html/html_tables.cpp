@@ -43,8 +43,7 @@ void epochsSection(Html& html, const Analysis& a) {
       const std::string path = "epochs." + std::to_string(i);
       const auto row = html.open("tr");
       html.add("td", {{"class", "r"}}, countText(e.index));
-      cell(html, "r",
-           [&] { figure(html, path + ".wall_ns", e.wall.count(), durationText(e.wall)); });
+      figureCell(html, path + ".wall_ns", e.wall.count(), durationText(e.wall));
       {
         const auto td = html.open("td", {{"class", "w wide"}, {"aria-hidden", "true"}});
         const double wait = e.dataWaitRatio.value_or(0),
@@ -55,15 +54,11 @@ void epochsSection(Html& html, const Analysis& a) {
                     {Hue::kOther, 1 - part, "", "", true}},
                    "slim");
       }
-      cell(html, "r", [&] { figure(html, path + ".steps", e.steps, countText(e.steps)); });
-      cell(html, "r", [&] {
-        figure(html, path + ".data_wait_ratio", e.dataWaitRatio,
-               percentText(e.dataWaitRatio.value_or(0)));
-      });
-      cell(html, "r", [&] {
-        figure(html, path + ".cache_hit_ratio", e.cacheHitRatio,
-               percentText(e.cacheHitRatio.value_or(0)));
-      });
+      figureCell(html, path + ".steps", e.steps, countText(e.steps));
+      figureCell(html, path + ".data_wait_ratio", e.dataWaitRatio,
+                 percentText(e.dataWaitRatio.value_or(0)));
+      figureCell(html, path + ".cache_hit_ratio", e.cacheHitRatio,
+                 percentText(e.cacheHitRatio.value_or(0)));
     }
   }
   more(html, a.epochs.size());
@@ -89,8 +84,7 @@ void trainersSection(Html& html, const Analysis& a) {
       const std::string path = "trainers." + std::to_string(i);
       const auto row = html.open("tr");
       html.add("th", {{"scope", "row"}}, trainerName(t));
-      cell(html, "r",
-           [&] { figure(html, path + ".steps.count", t.steps.count, countText(t.steps.count)); });
+      figureCell(html, path + ".steps.count", t.steps.count, countText(t.steps.count));
       cell(html, "r", [&] {
         if (t.steps.time)
           figure(html, path + ".steps.time_ns.p50", t.steps.time->p50.count(),
@@ -126,11 +120,9 @@ void filesSection(Html& html, const Picture& picture) {
     for (const FileRow& file : picture.files) {
       const auto row = html.open("tr");
       html.add("td", {{"class", "r"}}, countText(static_cast<std::int64_t>(file.waits)));
-      {
-        const auto td = html.open("td", {{"class", "w wide"}});
-        meter(html, static_cast<double>(file.waits) / static_cast<double>(picture.files[0].waits),
-              Hue::kExtract);
-      }
+      meterCell(html, "w wide",
+                static_cast<double>(file.waits) / static_cast<double>(picture.files[0].waits),
+                Hue::kExtract);
       cell(html, "", [&] { html.add("code", shortened(file.path, 240)); });
       html.add("td", {{"class", "r"}},
                file.size < 0 ? kNotMeasuredText : bytesText(static_cast<double>(file.size)));

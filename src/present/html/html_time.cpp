@@ -115,24 +115,14 @@ void phaseTable(Html& html, const Analysis& a) {
     const ShareRow& share = shares[i];
     const Hue hue = hueOf(phaseNamed(share.name));
     const auto row = html.open("tr");
-    {
-      const auto name = html.open("th", {{"scope", "row"}});
-      dot(html, hue);
-      html.text(share.name);
-    }
-    {
-      const auto cell = html.open("td", {{"class", "r"}});
-      figure(html, "breakdown.phase_ratio." + share.name, share.ratio, texts[i]);
-    }
+    rowHead(html, hue, share.name);
+    figureCell(html, "breakdown.phase_ratio." + share.name, share.ratio, texts[i]);
     if (perStep)
       html.add("td", {{"class", "r"}},
                durationText(
                    Nanos(std::llround(static_cast<double>(a.steps.window.count()) /
                                       static_cast<double>(a.steps.windowCount) * share.ratio))));
-    {
-      const auto cell = html.open("td", {{"class", "w"}});
-      meter(html, share.ratio, hue);
-    }
+    meterCell(html, "w", share.ratio, hue);
     html.add("td", {{"class", "quiet wide"}}, share.note);
   }
 }
@@ -147,14 +137,8 @@ void lineTable(Html& html, const Analysis& a) {
     const LineInfo& l = a.lines[i];
     shown += l.ratio;
     const auto row = html.open("tr");
-    {
-      const auto name = html.open("th", {{"scope", "row"}});
-      dot(html, hueOf(l.phase));
-      html.text(std::string(nameOf(l.phase)));
-    }
-    cell(html, "r", [&] {
-      figure(html, "lines." + std::to_string(i) + ".ratio", l.ratio, percentText(l.ratio));
-    });
+    rowHead(html, hueOf(l.phase), nameOf(l.phase));
+    figureCell(html, "lines." + std::to_string(i) + ".ratio", l.ratio, percentText(l.ratio));
     cell(html, "", [&] { html.add("code", shortened(lineText(l.where), 200)); });
     cell(html, "", [&] { html.add("code", shortened(l.text.raw(), 120)); });
   }

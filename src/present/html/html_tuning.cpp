@@ -87,9 +87,7 @@ void tunedTable(Html& html, const Tuned& tuned, const std::vector<std::size_t>& 
     const auto row = html.open("tr");
     html.add("th", {{"scope", "row"}}, settingText(s));
     const auto pace = [&](const char* name, const Maybe<double>& value) {
-      cell(html, "r", [&] {
-        figure(html, path + name, value, value ? numberText(*value) : kNotMeasuredText);
-      });
+      figureCell(html, path + name, value, value ? numberText(*value) : kNotMeasuredText);
     };
     pace(".steps_per_s", s.stepsPerSecond);
     pace(".predicted_steps_per_s", s.predicted);

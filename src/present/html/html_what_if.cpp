@@ -29,19 +29,10 @@ void ceilings(Html& html, const Analysis& a) {
     const Ceiling& c = a.ceilings[i];
     const std::string path = "ceilings." + std::to_string(i);
     const auto row = html.open("tr");
-    {
-      const auto name = html.open("th", {{"scope", "row"}});
-      dot(html, stageHue(c.stage));
-      html.text(shortened(c.stage, 80));
-    }
-    cell(html, "r", [&] {
-      figure(html, path + ".steps_per_s", c.stepsPerSecond, numberText(c.stepsPerSecond));
-    });
-    cell(html, "r", [&] { figure(html, path + ".gap_ratio", c.gapRatio, gapText(c)); });
-    {
-      const auto td = html.open("td", {{"class", "w wide"}});
-      meter(html, maximum > 0 ? c.stepsPerSecond / maximum : 0, stageHue(c.stage));
-    }
+    rowHead(html, stageHue(c.stage), shortened(c.stage, 80));
+    figureCell(html, path + ".steps_per_s", c.stepsPerSecond, numberText(c.stepsPerSecond));
+    figureCell(html, path + ".gap_ratio", c.gapRatio, gapText(c));
+    meterCell(html, "w wide", maximum > 0 ? c.stepsPerSecond / maximum : 0, stageHue(c.stage));
     html.add("td", shortened(c.limitedBy, 120));
     html.add("td", {{"class", "quiet"}}, shortened(c.basis, 80));
   }
