@@ -291,17 +291,21 @@ static int visitHeld(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
+void freeObject(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(type);
+}
+
 static void drop(PyObject* object) {
   Around* self = (Around*)object;
-  PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
   if (self->weakReferences) PyObject_ClearWeakRefs(object);
   Py_XDECREF(self->original);
   Py_XDECREF(self->begin);
   Py_XDECREF(self->end);
   Py_XDECREF(self->owner);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF(type);
+  freeObject(object);
 }
 
 static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL},

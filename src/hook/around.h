@@ -22,14 +22,13 @@
 #ifndef STALLPROF_HOOK_AROUND_H
 #define STALLPROF_HOOK_AROUND_H
 
-#define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x03080000
-#endif
 #include <Python.h>
 
 /* Adds the type to the module; 0 on success, else a Python error is set. */
 int addAround(PyObject* module);
+
+/* The end of a deallocator, of an object whose type was made at run time, as all of ours are. */
+void freeObject(PyObject* object);
 
 /* Drops the current error if it is one of ours; 0: it stays set, and is the program's. */
 int droppedOurError(void);

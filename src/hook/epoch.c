@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x03080000
 #include <Python.h>
 #include <stddef.h>
 #include <structmember.h>
@@ -139,7 +137,7 @@ static int nextDone(PyObject* token, PyObject* args, PyObject* result) {
       self->loader,           self->number,     used.duration,         used.cpu,
       (uint64_t)batch,        (uint64_t)worker, (uint64_t)self->ready, !succeeded,
       (uint64_t)used.process, (uint64_t)bytes};
-  putNumbers(STALLPROF_KIND_FETCH, used.at, numbers, sizeof numbers / sizeof *numbers);
+  putNumbers(STALLPROF_KIND_FETCH, used.at, numbers, sizeof numbers / sizeof *numbers, NULL);
   return 0;
 }
 
@@ -176,11 +174,9 @@ static int dataGot(PyObject* iterator, PyObject* args, PyObject* result) {
 /* ---- the type ----------------------------------------------------------------------------- */
 
 static void drop(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
   Py_XDECREF(((Epoch*)object)->owners);
   Py_XDECREF(((Epoch*)object)->countFree);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF(type);
+  freeObject(object);
 }
 
 static PyMemberDef members[] = {{"loader", T_UINT, offsetof(Epoch, loader), 0, NULL},

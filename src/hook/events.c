@@ -5,8 +5,6 @@
  * here raises into the program, prints, locks, or keeps a descriptor; on trouble it does nothing.
  * All functions run under the GIL: that is what makes a slot have one writer.
  * Limited API of CPython 3.8: one build serves 3.8 and later. */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x03080000
 #include "hook/events.h"
 
 #include <Python.h>
@@ -98,26 +96,19 @@ static void store(uint16_t kind, uint64_t at, const struct stallprof_value* valu
   stallprof_writer_put(&writer, kind, at, threadId, values, count);
 }
 
-void putNumbers(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count) {
-  if (count > kMaxValues || !stallprof_writer_is_open(&writer)) return;
-  struct stallprof_value values[kMaxValues];
-  for (uint16_t i = 0; i < count; ++i) values[i] = (struct stallprof_value){numbers[i], NULL};
-  store(kind, at, values, count);
-}
-
 static struct stallprof_value textOf(const char* text) {
   const size_t length = strlen(text);
   return (struct stallprof_value){
       length > STALLPROF_TEXT_LIMIT ? STALLPROF_TEXT_LIMIT : (uint64_t)length, text};
 }
 
-void putNumbersAndText(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count,
-                       const char* text) {
+void putNumbers(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count,
+                const char* text) {
   if (count >= kMaxValues || !stallprof_writer_is_open(&writer)) return;
   struct stallprof_value values[kMaxValues];
   for (uint16_t i = 0; i < count; ++i) values[i] = (struct stallprof_value){numbers[i], NULL};
-  values[count] = textOf(text);
-  store(kind, at, values, (uint16_t)(count + 1));
+  if (text) values[count++] = textOf(text);
+  store(kind, at, values, count);
 }
 
 void putSource(const char* source, const char* why) {

@@ -20,12 +20,10 @@ static inline uint64_t cpuWithin(uint64_t cpu, uint64_t duration) {
   return cpu < duration ? cpu : duration;
 }
 
-/* Stores an event whose fields (event/event.h, without thread and process) are all integers. */
-void putNumbers(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count);
-
-/* The same of one whose last field is a text. */
-void putNumbersAndText(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count,
-                       const char* text);
+/* Stores an event whose fields (event/event.h, without thread and process) are all integers, but
+ * for the last where there is a `text`; NULL: none. */
+void putNumbers(uint16_t kind, uint64_t at, const uint64_t* numbers, uint16_t count,
+                const char* text);
 
 /* Stores that what `source` sees is partial, and why (SourceState). */
 void putSource(const char* source, const char* why);

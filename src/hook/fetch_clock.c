@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "hook/around.h"
 #include "hook/events.h"
 
 /* The period varies, or it could beat with the data's own. */
@@ -110,18 +111,12 @@ static PyObject* end(PyObject* self, PyObject* args) {
   return Py_BuildValue("KKKLi", f.at, f.duration, f.cpu, (long long)f.process, f.read);
 }
 
-static void drop(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF(type);
-}
-
 static PyMethodDef methods[] = {
     {"begin", begin, METH_NOARGS, "-> token"},
     {"end", end, METH_VARARGS, "(token, is_batch) -> (at, duration, cpu, process_cpu, read)"},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot slots[] = {{Py_tp_dealloc, drop}, {Py_tp_methods, methods}, {0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, freeObject}, {Py_tp_methods, methods}, {0, NULL}};
 
 static PyType_Spec spec = {.name = "_stallprof_events.FetchClock",
                            .basicsize = sizeof(FetchClock),

@@ -15,10 +15,6 @@
 #ifndef STALLPROF_HOOK_FETCH_CLOCK_H
 #define STALLPROF_HOOK_FETCH_CLOCK_H
 
-#define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x03080000
-#endif
 #include <Python.h>
 
 #include "hook/share.h"

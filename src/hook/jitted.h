@@ -13,10 +13,6 @@
 #ifndef STALLPROF_HOOK_JITTED_H
 #define STALLPROF_HOOK_JITTED_H
 
-#define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x03080000
-#endif
 #include <Python.h>
 
 /* Adds the functions to the module; 0 on success, else a Python error is set. */

@@ -52,8 +52,8 @@ static void forget(struct loop* loop) {
 
 static void putTurns(const struct loop* loop, uint64_t now) {
   const uint64_t numbers[] = {now - loop->since, loop->turns, loop->lines[0], loop->lines[1]};
-  putNumbersAndText(STALLPROF_KIND_LOOP_TURNS, loop->since, numbers, 4,
-                    PyBytes_AsString(PyTuple_GetItem(loop->place, 0)));
+  putNumbers(STALLPROF_KIND_LOOP_TURNS, loop->since, numbers, 4,
+             PyBytes_AsString(PyTuple_GetItem(loop->place, 0)));
 }
 
 /* Whether one more may be watched; for it the loop is left that has had no turn for longest. */

@@ -10,10 +10,6 @@
 #ifndef STALLPROF_HOOK_LOOPS_H
 #define STALLPROF_HOOK_LOOPS_H
 
-#define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x03080000
-#endif
 #include <Python.h>
 
 /* Adds the function to the module; 0 on success, else a Python error is set. */

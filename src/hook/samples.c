@@ -146,12 +146,10 @@ static PyObject* item(PyObject* object, PyObject* key) {
 }
 
 static void dropSamples(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
   Py_XDECREF(((Samples*)object)->indices);
   Py_XDECREF((PyObject*)((Samples*)object)->times);
   free(((Samples*)object)->begins);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF(type);
+  freeObject(object);
 }
 
 static PyType_Slot samplesSlots[] = {{Py_tp_iter, iterate},        {Py_tp_iternext, nextIndex},
@@ -175,10 +173,8 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 }
 
 static void drop(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
   Py_XDECREF(((SampleTimes*)object)->report);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF(type);
+  freeObject(object);
 }
 
 /* A fetcher that is copied or pickled takes an object() along, which is known without us. */

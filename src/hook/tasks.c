@@ -170,7 +170,7 @@ static int putDone(PyObject* object, PyObject* args, PyObject* result) {
                               (uint64_t)(now->faults - last->faults),
                               (uint64_t)(now->reads - last->reads)};
   if (!PyErr_Occurred()) /* an index that is no integer: not torch's */
-    putNumbers(STALLPROF_KIND_WORKER_TASK, at, numbers, sizeof numbers / sizeof *numbers);
+    putNumbers(STALLPROF_KIND_WORKER_TASK, at, numbers, sizeof numbers / sizeof *numbers, NULL);
   PyErr_Clear();
   setIndex(self, NULL);
   self->waiting = end;
@@ -201,12 +201,10 @@ static PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 
 static void drop(PyObject* object) {
   Tasks* self = (Tasks*)object;
-  PyTypeObject* type = Py_TYPE(object);
   Py_XDECREF(self->senders);
   Py_XDECREF(self->resumed);
   Py_XDECREF(self->index);
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-  Py_DECREF(type);
+  freeObject(object);
 }
 
 static const struct aroundCalls get = {getBegins, got}, put = {putBegins, putDone};
