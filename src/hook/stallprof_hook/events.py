@@ -22,6 +22,7 @@ SOURCE_STATE = 61
 PERIODIC = 7   # event/vocabulary.h, Phase
 BY_HOOK = 2    # event/vocabulary.h, SpanSource
 
+
 class ByIdentity:
     """What is known of objects, which may be equal or without a hash, while they live."""
 
