@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/fd.h"
@@ -37,7 +38,7 @@ perf_event_attr describe() {
   return attr;
 }
 
-TaskEvent::Kind kindOf(PerfRecord::Kind kind) {
+std::optional<TaskEvent::Kind> kindOf(PerfRecord::Kind kind) {
   switch (kind) {
     case PerfRecord::Kind::kFork:
       return TaskEvent::Kind::kFork;
@@ -45,8 +46,10 @@ TaskEvent::Kind kindOf(PerfRecord::Kind kind) {
       return TaskEvent::Kind::kExit;
     case PerfRecord::Kind::kExec:
       return TaskEvent::Kind::kExec;
-    default:
+    case PerfRecord::Kind::kName:
       return TaskEvent::Kind::kName;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -97,11 +100,10 @@ void TaskEvents::refuse(int error, int cpus) {
 void TaskEvents::take(std::span<const std::uint8_t> bytes) {
   auto record = readPerfRecord(bytes);
   if (!record) return;
-  if (record->kind == PerfRecord::Kind::kLost)
-    lost_ += record->count;
-  else
-    waiting_.push_back({kindOf(record->kind), record->pid, record->tid, record->parentPid,
-                        record->at, std::move(record->comm)});
+  if (record->kind == PerfRecord::Kind::kLost) lost_ += record->count;
+  if (const auto kind = kindOf(record->kind))
+    waiting_.push_back(
+        {*kind, record->pid, record->tid, record->parentPid, record->at, std::move(record->comm)});
 }
 
 void TaskEvents::drain(std::vector<TaskEvent>& events) {

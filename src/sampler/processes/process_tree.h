@@ -52,7 +52,6 @@ class ProcessTree : public Sampler {
   [[nodiscard]] Nanos period() const override;
   void setPace(const Pace& pace) override { pace_ = pace.period; }
   void sample(Nanos now, EventOut& out) override;
-  // Everything still alive stays without a ProcessGone: it outlives the recording.
 
   // Names for records that come from inside the job (hook, agent): exited processes are found too.
   // A pid not seen yet is registered and announced through the EventOut of the last sample.

@@ -279,6 +279,7 @@ TEST_CASE(
   CHECK(*gain(0, 0.5).speedup == Approx(1 / (1 - 0.88)));  // one core is left to it
   CHECK(*gain(0, 0.65).speedup == Approx(0.7 / (1 - 0.88)));
   CHECK(*gain(0.4, 0.5).high == Approx(1 / (1 - 0.75)));
+  CHECK(*gain(0.4, 0.65).speedup == Approx(1 / (1 - 0.75)));  // it is the limit's time
 }
 
 TEST_CASE("threads that spin beside what one thread does alone are no finding") {

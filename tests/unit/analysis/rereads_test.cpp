@@ -104,3 +104,16 @@ TEST_CASE("what is read once, or does not fit into memory, is not to be kept the
     CHECK(adviceIn(*f, "offline_preprocess"));
   }
 }
+
+TEST_CASE("what each rank keeps for itself has to fit as often") {
+  Facts f = madeWith(1, kRead);
+  const auto offered = [&] {
+    const Judgement j = f.judge();
+    return adviceIn(j, "transform.in_process", "read_once") != nullptr;
+  };
+  CHECK(offered());
+  f.run.balance.together = 4;
+  CHECK(offered());  // 80 of 100 MB
+  f.run.balance.together = 5;
+  CHECK_FALSE(offered());
+}

@@ -70,9 +70,11 @@ const ThreadsSet* threadsTooMany(const Evidence& e) {
 }
 
 // What of `saved` is likely left: it may be queued for the cores of others, too, which leave a
-// thread that works all the time no more than the rest of them.
+// thread that works all the time no more than the rest of them. Under a limit `saved` is of the
+// limit's time already.
 double likelyLeft(const Evidence& e, double saved) {
-  const double time = 1 - saved, core = std::clamp(e.run.cores - othersCores(e), 0.5, 1.0);
+  const double others = stopped(e) ? 0 : othersCores(e), time = 1 - saved;
+  const double core = others > 0 ? std::clamp(e.run.cores - others, 0.5, 1.0) : 1;
   return saved > 0 ? std::clamp((time / core - time) / saved, 0.0, 0.5) : 0;
 }
 

@@ -76,11 +76,11 @@ std::string nameOf(const Rereads& read) {
 
 }  // namespace
 
-// All of them fit, with a fifth to spare.
+// All of them fit, once for each rank, with a fifth to spare.
 Maybe<Advice> readOnce(const Evidence& e) {
   const Maybe<Rereads>& read = e.run.rereads;
   const Maybe<std::int64_t> room = e.run.memoryRoom();
-  if (!read || !room || read->bytes > 0.8 * static_cast<double>(*room)) return {};
+  if (!read || !room || read->bytes * e.ranks > 0.8 * static_cast<double>(*room)) return {};
   // A tenth of reading is left for copying; what else there is may be random, as always.
   const double parsed = parsing(e), rest = 1 - parsed;
   return adviceOf(
@@ -88,8 +88,8 @@ Maybe<Advice> readOnce(const Evidence& e) {
       predictMade(e, 0.1 * parsed + 0.5 * rest, 0.5 * parsed + 0.9 * rest, 0,
                   "the files that it holds open are its data, and a tenth of reading and parsing "
                   "remains, and half of what else makes data"),
-      bytesText(read->bytes) + " of files, often more as arrays; " +
-          bytesText(static_cast<double>(*room)) + " of memory free");
+      bytesText(read->bytes) + " of files" + (e.ranks > 1 ? " for each rank" : "") +
+          ", often more as arrays; " + bytesText(static_cast<double>(*room)) + " of memory free");
 }
 
 Advice cheaperBatches(const Evidence& e) {
