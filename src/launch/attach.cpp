@@ -101,7 +101,7 @@ class AttachSession {
     const auto directory =
         std::filesystem::read_symlink("/proc/" + std::to_string(pid_) + "/cwd", error);
     plan.manifest.directory = Untrusted(error ? "" : directory.string());
-    auto recorder = RecorderProcess::start(std::move(plan));
+    auto recorder = RecorderProcess::start(plan, environment_, recording_);
     if (!recorder.ok()) return failAttach(recorder.error().message);
     recorder_.emplace(std::move(recorder).value());
     recorder_->arm(pid_, kAttachArmLimit);

@@ -134,7 +134,6 @@ class Session {
 
  private:
   std::optional<int> startRecorder();
-  Result<RecorderProcess> makeRecorder(RecorderPlan& plan);
   void planAgent(RecorderPlan& plan);
   std::optional<int> startCommand();
   void closeUnused();
@@ -184,20 +183,6 @@ void Session::planAgent(RecorderPlan& plan) {
   plan.keepActivity = valueOf(environment_, kKeepActivityVariable);
 }
 
-// Ranks that start together may choose one name: whoever comes second takes the next.
-Result<RecorderProcess> Session::makeRecorder(RecorderPlan& plan) {
-  constexpr int kTries = 10'000;  // of as many ranks one gets its name at each
-  for (int tries = 1;; ++tries) {
-    auto recorder = RecorderProcess::start(plan);
-    const bool taken = !recorder.ok() && recorder.error().kind == Error::Kind::kUsage;
-    if (!taken || !options_.output.empty() || tries == kTries) return recorder;
-    auto next = chooseRecording(options_, environment_);
-    if (!next.ok()) return next.error();
-    recording_ = std::move(next).value();
-    plan.directory = makePlan(options_, environment_, recording_).directory;
-  }
-}
-
 // Where recording is impossible the command runs without it; where the place that the user chose
 // cannot be written, the user chooses again.
 std::optional<int> Session::startRecorder() {
@@ -217,7 +202,7 @@ std::optional<int> Session::startRecorder() {
 
   Fd signals(openSignalFd(kAllSignals));
   if (!signals.valid()) return unrecorded("cannot receive signals: " + errnoText(errno));
-  auto recorder = makeRecorder(plan);
+  auto recorder = RecorderProcess::start(plan, environment_, recording_);
   if (!recorder.ok()) {
     const Error& error = recorder.error();
     const bool chosen = !options_.output.empty() || !options_.name.empty();

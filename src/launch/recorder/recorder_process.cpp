@@ -14,6 +14,7 @@
 #include "base/proc_numbers.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "launch/setup/recording_place.h"
 #include "sampler/proc/cgroup.h"
 #include "stallprof/version.h"
 
@@ -89,29 +90,32 @@ Manifest makeManifest(const LaunchOptions& options, const std::vector<std::strin
   return manifest;
 }
 
+// A working directory that was removed has no path: then the recording is refused, not the command.
+std::string absolutePath(const std::string& recording) {
+  std::error_code error;
+  const auto directory = std::filesystem::absolute(recording, error);
+  return error ? recording : directory.string();
+}
+
 }  // namespace
 
 RecorderPlan makePlan(const LaunchOptions& options, const std::vector<std::string>& environment,
                       const std::string& recording) {
   RecorderPlan plan;
   plan.options = options;
-  // A working directory that was removed has no path: then the recording is refused, not the
-  // command.
-  std::error_code error;
-  const auto directory = std::filesystem::absolute(recording, error);
-  plan.directory = error ? recording : directory.string();
+  plan.directory = absolutePath(recording);
   plan.manifest = makeManifest(options, environment);
   return plan;
 }
 
-Result<RecorderProcess> RecorderProcess::start(RecorderPlan plan) {
+Result<RecorderProcess> RecorderProcess::startAt(const RecorderPlan& plan) {
   auto witness = Witness::create();
   auto sockets = Control::makePair();
   if (!witness.ok() || !sockets.ok()) return noRecorder("cannot start the recorder");
   auto [ours, theirs] = std::move(sockets).value();
   const pid_t pid = ::fork();
   if (pid < 0) return noRecorder("cannot start the recorder: " + errnoText(errno));
-  if (pid == 0) runRecorder(std::move(plan), std::move(theirs), witness.value());
+  if (pid == 0) runRecorder(plan, std::move(theirs), witness.value());
   theirs = Control();
 
   const auto answer = ours.await(Kind::kReady, Kind::kRefused, now() + kPrepareLimit);
@@ -122,6 +126,22 @@ Result<RecorderProcess> RecorderProcess::start(RecorderPlan plan) {
   if (!answer) return noRecorder("the recorder did not get ready");
   if (answer->flag) return noRecorder(answer->text);
   return Error{answer->number != 0 ? Error::Kind::kUsage : Error::Kind::kIo, answer->text};
+}
+
+// Ranks that start together may choose one name: whoever comes second takes the next.
+Result<RecorderProcess> RecorderProcess::start(RecorderPlan& plan,
+                                               const std::vector<std::string>& environment,
+                                               std::string& recording) {
+  constexpr int kTries = 10'000;  // of as many ranks one gets its name at each
+  for (int tries = 1;; ++tries) {
+    auto recorder = startAt(plan);
+    const bool taken = !recorder.ok() && recorder.error().kind == Error::Kind::kUsage;
+    if (!taken || !plan.options.output.empty() || tries == kTries) return recorder;
+    auto next = chooseRecording(plan.options, environment);
+    if (!next.ok()) return next.error();
+    recording = std::move(next).value();
+    plan.directory = absolutePath(recording);
+  }
 }
 
 void RecorderProcess::arm(pid_t command, Nanos limit) {

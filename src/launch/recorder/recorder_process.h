@@ -21,10 +21,13 @@ namespace stallprof {
 // end it. No call waits for longer than it says: the recorder may hang on a dead disk.
 class RecorderProcess {
  public:
-  // Forks the recorder and waits up to 10 s for the recording to be made. Error::Kind::kIo: the
-  // recording cannot be made (a sentence for the user); kUsage: its name is taken; kUnsupported:
-  // there is no recorder.
-  [[nodiscard]] static Result<RecorderProcess> start(RecorderPlan plan);
+  // Forks the recorder and waits up to 10 s for the recording to be made. Where its name is taken,
+  // and the user gave none with -o, it takes the next one: `plan` and `recording` say which.
+  // Error::Kind::kIo: the recording cannot be made (a sentence for the user); kUsage: its name is
+  // taken; kUnsupported: there is no recorder.
+  [[nodiscard]] static Result<RecorderProcess> start(RecorderPlan& plan,
+                                                     const std::vector<std::string>& environment,
+                                                     std::string& recording);
 
   // The command is process `command`: returns when the samplers are open on it, or at `limit`.
   void arm(pid_t command, Nanos limit);
@@ -43,6 +46,8 @@ class RecorderProcess {
   [[nodiscard]] const std::string& activity() const { return activity_; }
 
  private:
+  [[nodiscard]] static Result<RecorderProcess> startAt(const RecorderPlan& plan);
+
   RecorderProcess(Control control, const Witness& witness, pid_t pid, const ControlMessage& ready)
       : control_(std::move(control)),
         witness_(witness),

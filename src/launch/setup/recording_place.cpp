@@ -46,6 +46,22 @@ std::string takenReport(const std::string& recording,
   return {};
 }
 
+// The recording by that name, or by the first number behind it that neither a recording nor a
+// report has: containers that share a directory may share pid and second. Empty: all have one.
+std::string untaken(std::string name, const std::vector<LaunchOptions::Report>& reports) {
+  const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
+  const auto taken = [&] { return exists(name) || !takenReport(name, reports).empty(); };
+  for (int i = 2; taken(); ++i) {
+    if (i == kNames) return {};
+    name = stem + "." + std::to_string(i) + ".stallprof";
+  }
+  return name;
+}
+
+Error existsAlready(const std::string& file, const std::string& whatToDo) {
+  return {Error::Kind::kUsage, inQuotes(file) + " exists; stallprof never overwrites: " + whatToDo};
+}
+
 // A link to a pipe or a device is followed, one to a file, or to nothing, is not.
 bool leadsToFile(const std::string& path) {
   struct stat link {
@@ -91,16 +107,14 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
                                  environment);
     if (options.name.empty()) name = inUsualPlace(name, environment);
-    // Containers that share a directory may share pid and second.
-    const std::string stem = name.substr(0, name.size() - std::string(".stallprof").size());
-    const auto taken = [&] { return exists(name) || !takenReport(name, options.reports).empty(); };
-    for (int i = 2; taken() && i < kNames; ++i)
-      name = stem + "." + std::to_string(i) + ".stallprof";
+    const std::string first = name;
+    name = untaken(first, options.reports);
+    if (name.empty()) return existsAlready(first, "choose another with -o");
   }
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  if (exists(name))
-    return Error{Error::Kind::kUsage,
-                 inQuotes(name) + " exists; stallprof never overwrites: choose another with -o"};
+  // One that was free a moment ago may be another rank's by now: its creation finds that.
+  const bool given = !options.output.empty();
+  if (given && exists(name)) return existsAlready(name, "choose another with -o");
   const auto parent = std::filesystem::path(name).parent_path().string();
   const std::string directory = parent.empty() ? "." : parent;
   if (!writable(directory))
@@ -109,10 +123,8 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                  "cannot write the recording into " + inQuotes(directory) + ": " +
                      errnoText(errno) + "; choose another place with -o"};
   if (const Status fit = checkReports(options.reports); !fit.ok()) return fit.error();
-  if (const std::string file = takenReport(name, options.reports); !file.empty())
-    return Error{Error::Kind::kUsage, inQuotes(file) +
-                                          " exists; stallprof never overwrites: choose another "
-                                          "file (--report FORMAT=FILE)"};
+  if (const std::string file = takenReport(name, options.reports); given && !file.empty())
+    return existsAlready(file, "choose another file (--report FORMAT=FILE)");
   return name;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "launch/setup/recording_place.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/catch.h"
 #include "tests/unit/recording/temporary_directory.h"
@@ -55,6 +57,26 @@ TEST_CASE(
   const auto next = chooseRecording(options, {});
   REQUIRE(next.ok());
   CHECK(next.value() == directory / "a.2.stallprof");
+}
+
+TEST_CASE("a name that another rank takes meanwhile is no error before the recording is created") {
+  const testing::TemporaryDirectory directory;
+  LaunchOptions options;
+  options.command = {"true"};
+  options.name = directory / "rank";
+  const std::string first = directory / "rank.stallprof";
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) {
+      std::filesystem::create_directory(first);
+      std::filesystem::remove(first);
+    }
+  });
+  int refused = 0;
+  for (int i = 0; i < 20'000; ++i) refused += chooseRecording(options, {}).ok() ? 0 : 1;
+  done = true;
+  other.join();
+  CHECK(refused == 0);
 }
 
 TEST_CASE("a report's usual file is beside the recording, whatever the directories are named") {
