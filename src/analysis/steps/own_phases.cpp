@@ -366,30 +366,33 @@ std::optional<SampleLabel> OwnPhases::claim(StackId stack, const StackLabel& lab
                                             const SampleLabel& sample) const {
   if (stack.none() || stack.value > inside_.size()) return std::nullopt;
   const Is is = inside_[stack.value - 1];
-  if (is == Is::kEvaluation && sample.overhead == OverheadKind::kNone)
+  const bool regular = sample.overhead == OverheadKind::kNone;
+  if (is == Is::kEvaluation && regular)
     return SampleLabel{Phase::kPeriodic, OverheadKind::kEvaluation, kOwnEvaluation};
-  if (is == Is::kWriting && sample.overhead == OverheadKind::kNone)
+  if (is == Is::kWriting && regular)
     return SampleLabel{Phase::kPeriodic, OverheadKind::kCheckpoint, kOwnWriting};
   const bool vague = sample.phase == Phase::kCompute && (!label.rule || label.rule->work);
-  const bool asleep = sample.rule == kAsleep;
   if (is == Is::kLogging && vague)
     return SampleLabel{Phase::kPeriodic, OverheadKind::kLogging, kOwnWriting};
-  if (is == Is::kData && (vague || asleep))
+  if (is == Is::kData && (vague || sample.rule == kAsleep))
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kOwnData};
   const bool nobodys = sample.phase == Phase::kUnknown || sample.phase == Phase::kOther || vague ||
                        sample.rule == kAwaitsNetwork ||
                        (label.rule && label.rule->id == kOwnProgram);
-  if (is == Is::kPause && nobodys && sample.overhead == OverheadKind::kNone)
+  if (is == Is::kPause && nobodys && regular)
     return SampleLabel{Phase::kPeriodic, OverheadKind::kPause, kOwnPause};
   if (is == Is::kPlays && vague)
     return SampleLabel{Phase::kTransform, OverheadKind::kNone, kEnvironment};
+  const bool after = is == Is::kAfterUpdate && label.update.none();
   // TrainerTimeline::afterUpdate knows it by time; a sample right behind the update may be early.
-  if (is == Is::kAfterUpdate && fetched_ && sample.phase == Phase::kExtract && label.update.none())
+  if (after && fetched_ && sample.phase == Phase::kExtract)
     return SampleLabel{Phase::kOther, OverheadKind::kAfterUpdate, kUnknownLine};
+  // What a library encodes there is no batch, which the loader makes.
+  if (after && fetched_ && sample.phase == Phase::kTransform)
+    return SampleLabel{Phase::kCompute, OverheadKind::kAfterUpdate, sample.rule};
   if (is == Is::kExchange && sample.phase == Phase::kExtract)
     return SampleLabel{Phase::kOther, OverheadKind::kNone, kUnknownLine};
-  const bool extra = sample.phase == Phase::kCompute && sample.overhead == OverheadKind::kNone;
-  if (is == Is::kAfterUpdate && extra && label.update.none())
+  if (after && sample.phase == Phase::kCompute && regular)
     return SampleLabel{Phase::kCompute, OverheadKind::kAfterUpdate, kOwnAfterUpdate};
   return std::nullopt;
 }

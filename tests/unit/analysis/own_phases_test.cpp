@@ -873,6 +873,38 @@ TEST_CASE("nor is what is waited for between the backward pass and the update") 
   CHECK(above.breakdown.phase->extract > 0.3);  // for the model
 }
 
+TEST_CASE("images that a library encodes below the update are no data of a loader that is known") {
+  const auto written = [](int line, bool loader) {
+    const std::string frames =
+        std::string(loader ? "0 loader process=1 loader=1 kind=\"torch.DataLoader\" workers=0 "
+                             "batch_size=4\n"
+                           : "") +
+        kUpdateFrames +
+        "0 stack stack=25 file=\"train.py\" function=\"loop\" line=" + std::to_string(line) +
+        "\n0 stack stack=26 caller=25 file=\"/u/site-packages/PIL/ImageFile.py\" "
+        "function=\"_save\" line=70\n";
+    return analyze(test::traceOf(
+        test::kTrainer + frames + "repeat 200 every 100ms\n" +
+        (loader ? "0ms fetch thread=1 loader=1 epoch=1 duration=2ms cpu=2ms batch=0+1*i\n" : "") +
+        "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" + seen(10, 3, 22) +
+        seen(40, 2, 24) + seen(60, 4, 26) +
+        "55ms optimizer thread=1 duration=1ms optimizer=1\nend\n"));
+  };
+  const Analysis a = written(41, true);
+  REQUIRE(a.breakdown.phase);
+  CHECK(a.breakdown.phase->transform < 0.03);
+  const Finding* found = test::find(a, "compute.after_update");
+  REQUIRE(found);
+  CHECK(found->shareRatio > 0.3);
+  CHECK(found->where.line == 41);
+  for (const auto& [line, loader] : {std::pair(37, true), std::pair(41, false)}) {
+    const Analysis data = written(line, loader);
+    REQUIRE(data.breakdown.phase);
+    CHECK(data.breakdown.phase->transform > 0.3);
+    CHECK_FALSE(test::find(data, "compute.after_update"));
+  }
+}
+
 TEST_CASE("what is known as saving is no code of that kind, wherever it lies") {
   const Analysis a = withMetricsAt(41, seen(60, 4, 28));
   CHECK_FALSE(test::find(a, "compute.after_update"));

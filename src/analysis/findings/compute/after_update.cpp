@@ -13,7 +13,8 @@ constexpr double kMuchAfter = 0.10;  // of the training thread's time
 const AdviceDefinition kRarerExtras{
     "rarer_extras", {}, [](const AdviceContext& c) {
       return "Do less work after each update" + atLine(c.finding.where) +
-             ": compute or send metrics every N steps, average or copy the model with one operator "
+             ": save images, compute or send metrics every N steps, average or copy the model with "
+             "one operator "
              "for all parameters (torch._foreach_*, in place), and keep values as tensors until "
              "you read them together.";
     }};
@@ -45,7 +46,7 @@ extern const FindingDefinition kAfterUpdate(
   the optimizer, or in a library's callback at a step's end (on_train_batch_end, on_step_end); or,
   with a known loader, wait (for a network, a program, a lock, a sleep) after the last update of a
   step.)",
-     .fixes = R"(- Metrics and copies every N steps, not in each step.
+     .fixes = R"(- Metrics, images and copies every N steps, not in each step.
 - One operator for all parameters instead of a loop over them.
 - Keep values as tensors, and read them together.)",
      .wrong = R"(the loop prepares its next batch there, in code that no rule matches: prepare it
