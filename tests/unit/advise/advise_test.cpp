@@ -314,6 +314,18 @@ TEST_CASE("in_order has no name in transformers' arguments: a loader of one's ow
   CHECK(w.diff.empty());
 }
 
+TEST_CASE("threads of boosted trees have a parameter, which the environment does not override") {
+  const auto text = [](const char* framework) {
+    Analysis a =
+        one("compute.oversubscribed", "fewer_threads", {"env", "OMP_NUM_THREADS", "2", "1"});
+    a.run.framework = framework;
+    return advised(a).text;
+  };
+  CHECK(holds(text("lightgbm 4.7.0"), "num_threads or n_jobs to LightGBM"));
+  CHECK(holds(text("xgboost 3.1"), "nthread or n_jobs to XGBoost"));
+  CHECK_FALSE(holds(text("sklearn 1.7"), "n_jobs"));
+}
+
 TEST_CASE("advice speaks of what the program is made of") {
   struct Case {
     const char *finding, *advice, *torch, *tensorflow, *jax, *none;

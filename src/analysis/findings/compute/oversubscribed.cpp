@@ -46,6 +46,17 @@ double maxSaved(const Evidence& e, double spins) {
   return std::max(saved, ofLimit);
 }
 
+// A parameter of boosted trees overrides the environment, and whether it is given is not seen.
+// LightGBM: num_threads (aliases nthread, n_jobs); XGBoost: nthread, n_jobs in its sklearn classes.
+std::string unlessAParameter(const AdviceContext& c) {
+  const std::string name = c.analysis.run.framework.value_or("");
+  const bool lightgbm = name.starts_with("lightgbm");
+  if (!lightgbm && !name.starts_with("xgboost")) return "";
+  const std::string parameter = lightgbm ? "num_threads" : "nthread";
+  return " If the program gives " + parameter + " or n_jobs to " +
+         (lightgbm ? "LightGBM" : "XGBoost") + ", set it there: it overrides the variable.";
+}
+
 std::string fewerThreadsText(const AdviceContext& c) {
   const Advice::Change& change = c.advice.change;
   const std::string& to = change.to;
@@ -58,7 +69,7 @@ std::string fewerThreadsText(const AdviceContext& c) {
          (mayBeTorch(frameworkOf(c))
               ? ", or call torch.set_num_threads(" + to + ") before the first step"
               : "") +
-         kWhy;
+         kWhy + unlessAParameter(c);
 }
 
 const AdviceDefinition kFewerThreads{"fewer_threads", {}, fewerThreadsText};
