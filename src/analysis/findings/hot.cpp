@@ -10,26 +10,6 @@ namespace {
 constexpr double kFewHotSamples = 30;  // of a phase: fewer name no function
 constexpr double kWorthNaming = 0.10;  // share of the phase
 
-double counted(const FunctionSamples& f, HotQuery::Of of) {
-  switch (of) {
-    case HotQuery::Of::kRunning:
-      return f.running;
-    case HotQuery::Of::kBlocked:
-      return f.samples - f.running;
-    case HotQuery::Of::kOwnPython:
-      return f.ownPython;
-    case HotQuery::Of::kLockWaits:
-      return f.lockWaits;
-    case HotQuery::Of::kBlockedInOwn:
-      return f.blockedInOwn;
-    case HotQuery::Of::kWhileIdle:
-      return f.whileIdle;
-    case HotQuery::Of::kAll:
-      break;
-  }
-  return f.samples;
-}
-
 bool asked(const FunctionSamples& f, const HotQuery& q) {
   return f.side == q.side && (!q.phase || f.phase == *q.phase) &&
          (!q.overhead || f.overhead == *q.overhead) && (q.rule.empty() || f.rule == q.rule);
@@ -51,10 +31,30 @@ Maybe<HotQuery> queryFor(Phase phase) {
 
 }  // namespace
 
+double counted(const FunctionSamples& f, const HotQuery& q) {
+  if (!asked(f, q)) return 0;
+  switch (q.of) {
+    case HotQuery::Of::kRunning:
+      return f.running;
+    case HotQuery::Of::kBlocked:
+      return f.samples - f.running;
+    case HotQuery::Of::kOwnPython:
+      return f.ownPython;
+    case HotQuery::Of::kLockWaits:
+      return f.lockWaits;
+    case HotQuery::Of::kBlockedInOwn:
+      return f.blockedInOwn;
+    case HotQuery::Of::kWhileIdle:
+      return f.whileIdle;
+    case HotQuery::Of::kAll:
+      break;
+  }
+  return f.samples;
+}
+
 double allOf(const Evidence& e, const HotQuery& q) {
   double all = 0;
-  for (const FunctionSamples& f : e.trainer.stacks.*q.functions)
-    if (asked(f, q)) all += counted(f, q.of);
+  for (const FunctionSamples& f : e.trainer.stacks.*q.functions) all += counted(f, q);
   return all;
 }
 
@@ -67,14 +67,14 @@ Confidence shareConfidence(const Evidence& e) {
 Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& q) {
   std::map<std::tuple<StringId, StringId>, HotFunction> functions;
   for (const FunctionSamples& f : e.trainer.stacks.*q.functions) {  // most samples first
-    if (!asked(f, q) || f.hot.none() || counted(f, q.of) <= 0) continue;
+    if (f.hot.none() || counted(f, q) <= 0) continue;
     const StackSeen& frame = e.trace.stack(f.hot);
     HotFunction& sum = functions[{frame.function, frame.file}];
     if (sum.samples == 0)
       sum = {lineOf(e.trace, f.hot), lineOf(e.trace, f.user), f.rule, 0, f.processes, 0, 0};
-    sum.samples += counted(f, q.of);
-    sum.reading += f.phase == Phase::kExtract ? counted(f, q.of) : 0;
-    sum.handing += f.phase == Phase::kLoad ? counted(f, q.of) : 0;
+    sum.samples += counted(f, q);
+    sum.reading += f.phase == Phase::kExtract ? counted(f, q) : 0;
+    sum.handing += f.phase == Phase::kLoad ? counted(f, q) : 0;
     sum.processes = std::max(sum.processes, f.processes);
   }
   Maybe<HotFunction> best;

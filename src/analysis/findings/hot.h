@@ -38,6 +38,7 @@ struct HotQuery {
   std::vector<FunctionSamples> StackFacts::*functions = &StackFacts::functions;
 };
 [[nodiscard]] Maybe<HotFunction> hottest(const Evidence& e, const HotQuery& query);
+[[nodiscard]] double counted(const FunctionSamples& function, const HotQuery& query);
 [[nodiscard]] double allOf(const Evidence& e, const HotQuery& query);  // samples of all functions
 
 // "PIL/Image.py:Image.resize called from train.py:31 __getitem__", "train.py:31 __getitem__".

@@ -177,6 +177,62 @@ TEST_CASE("stacks below the fetch of PyTorch's loader ask for workers where the 
   CHECK(advised("other/fetch.py") == "load_ahead");
 }
 
+namespace {
+
+// A tenth of each step is in read() itself, and one in each of five functions that `package` calls.
+Analysis spreadOver(const std::string& package, const std::string& reader = "read",
+                    const std::string& module = "core/frame.py") {
+  std::string frames =
+      "0 stack stack=29 caller=1 line=9 function=\"step\" file=\"/u/site-packages/any/run.py\"\n"
+      "0 stack stack=30 caller=29 file=\"train.py\" function=\"" +
+      reader + "\" line=20\n0 stack stack=31 caller=30 file=\"/u/site-packages/" + package + "/" +
+      module + "\" function=\"DataFrame.mean\" line=9\n";
+  std::string samples;
+  for (int i = 0; i < 5; ++i) {
+    frames += "0 stack stack=" + std::to_string(32 + i) +
+              " caller=31 file=\"/u/site-packages/numpy/lib/f" + std::to_string(i) +
+              ".py\" function=\"nansum\" line=9\n";
+    samples += seen(10 + 10 * i, 1, 32 + i);
+  }
+  return analyze(
+      test::traceOf(test::kTrainer + kReadFrames + frames + "repeat 200 every 100ms\n" +
+                    "0ms slice thread=1 duration=100ms run=100ms samples=10 wait=running\n" +
+                    samples + seen(60, 1, 30) + seen(70, 4, 4) +
+                    "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+}
+
+}  // namespace
+
+TEST_CASE("calls of a library of data frames are one finding, however many functions take part") {
+  const Analysis a = spreadOver("pandas");
+  const Finding* found = test::find(a, "transform.slow_op");
+  REQUIRE(found);
+  CHECK(found->title == "Calls of one library take much of the time to make batches");
+  CHECK(near2(found->shareRatio, 0.5));
+  CHECK(found->hot.function.raw() == "DataFrame.mean");
+  CHECK(found->where.line == 20);
+  REQUIRE(found->advice.size() == 1);
+  CHECK(found->advice[0].change.name == "pandas");
+  CHECK(near2(1 / *found->advice[0].predicted.speedup, 0.5 + 0.5 * 0.2));
+  CHECK(near2(1 / *found->advice[0].predicted.high, 0.5 + 0.5 * 0.05));
+  CHECK(found->within == Maybe<std::string>("transform.in_process"));
+  // Of other libraries no one knows that each call costs.
+  CHECK_FALSE(test::find(spreadOver("other"), "transform.slow_op"));
+  // What parses a file does much in one call.
+  CHECK_FALSE(test::find(spreadOver("pandas", "read", "io/parsers.py"), "transform.slow_op"));
+}
+
+TEST_CASE("a function that takes most of what the training thread makes is named, too") {
+  const Analysis a = trained(4, 5);
+  const Finding* found = test::find(a, "transform.slow_op");
+  REQUIRE(found);
+  CHECK(found->title == "One function takes much of the time to make batches");
+  CHECK(found->hot.function.raw() == "genfromtxt");
+  // A step of an environment is no batch that could be made before training.
+  CHECK(test::find(spreadOver("pandas", "GridEnv.step"), "transform.in_process"));
+  CHECK_FALSE(test::find(spreadOver("pandas", "GridEnv.step"), "transform.slow_op"));
+}
+
 TEST_CASE("libraries that an environment's own function calls are of the environment") {
   const auto advised = [](const std::string& function,
                           const std::string& above = "/u/site-packages/other/run.py") {

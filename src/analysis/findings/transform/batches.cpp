@@ -2,9 +2,12 @@
 #include "analysis/findings/transform/batches.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "analysis/blame/samples/producer_threads.h"
 #include "analysis/findings/overhead.h"
+#include "classify/own_rules.h"
 
 namespace stallprof {
 
@@ -104,6 +107,30 @@ Finding threadsFinding(const Evidence& e, std::string title) {
   addWaitEvidence(f, e);
   addThreadsEvidence(f, e);
   return f;
+}
+
+bool mostlyMade(const Evidence& e, Phase phase,
+                const std::function<bool(const FunctionSamples&)>& is) {
+  double all = 0, those = 0;
+  for (const FunctionSamples& f : e.trainer.stacks.functions) {
+    if (f.side != Side::kTrainer || f.phase != phase) continue;
+    all += f.samples;
+    if (is(f)) those += f.samples;
+  }
+  return those > 0 && 2 * those >= all;
+}
+
+bool inEnvironment(const Evidence& e, Phase phase) {
+  const auto function = [&](const FunctionSamples& f) {
+    const StackSeen& frame = e.trace.stack(f.user);
+    return std::pair(frame.file, frame.function);
+  };
+  std::set<std::pair<StringId, StringId>> steps;
+  for (const FunctionSamples& f : e.trainer.stacks.functions)
+    if (f.rule == kEnvironment && !f.user.none()) steps.insert(function(f));
+  return mostlyMade(e, phase, [&](const FunctionSamples& f) {
+    return f.rule == kEnvironment || (!f.user.none() && steps.count(function(f)) > 0);
+  });
 }
 
 }  // namespace stallprof

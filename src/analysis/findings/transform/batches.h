@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
+
 #include "analysis/findings/fixes.h"
 #include "analysis/findings/hot.h"
 
@@ -41,6 +43,12 @@ extern const AdviceDefinition kOfflinePreprocess, kWholeBatches, kReadOnce;
 // Of such threads, how many are of other processes, which the program starts itself.
 [[nodiscard]] std::int64_t threadsOfOthers(const Evidence& e);
 void addThreadsEvidence(Finding& f, const Evidence& e);  // how many, whose, and cores in use
+
+// True for half and more of the data that the training thread makes.
+[[nodiscard]] bool mostlyMade(const Evidence& e, Phase phase,
+                              const std::function<bool(const FunctionSamples&)>& is);
+// By functions of the program that step an environment: what they call in libraries, too.
+[[nodiscard]] bool inEnvironment(const Evidence& e, Phase phase);
 
 extern const FindingDefinition kGilBound;
 

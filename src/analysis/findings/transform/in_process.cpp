@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // transform.in_process: the training process makes its batches itself.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "analysis/findings/ahead.h"
@@ -66,21 +65,9 @@ const AdviceDefinition kFirstWorkers{
     "Give the DataLoader workers (num_workers=N, persistent_workers=True): without them each "
     "batch is made in the training process, between steps. `stallprof run` predicts how many."};
 
-// True for half and more of the data that the training thread makes.
-template <class Is>
-bool mostly(const Evidence& e, Phase phase, Is&& is) {
-  double all = 0, those = 0;
-  for (const FunctionSamples& f : e.trainer.stacks.functions) {
-    if (f.side != Side::kTrainer || f.phase != phase) continue;
-    all += f.samples;
-    if (is(f)) those += f.samples;
-  }
-  return those > 0 && 2 * those >= all;
-}
-
 // Below a file of a library's.
 bool mostlyBelow(const Evidence& e, Phase phase, std::initializer_list<std::string_view> files) {
-  return mostly(e, phase, [&](const FunctionSamples& f) {
+  return mostlyMade(e, phase, [&](const FunctionSamples& f) {
     for (StackId stack = f.hot; !stack.none(); stack = e.trace.stack(stack).caller) {
       const std::string_view file = e.trace.text(e.trace.stack(stack).file);
       if (std::any_of(files.begin(), files.end(), [&](auto end) { return file.ends_with(end); }))
@@ -100,20 +87,6 @@ bool steppedInTurn(const Evidence& e, Phase phase) {
   return mostlyBelow(e, phase,
                      {"gymnasium/vector/sync_vector_env.py", "gym/vector/sync_vector_env.py",
                       "stable_baselines3/common/vec_env/dummy_vec_env.py"});
-}
-
-// Functions of the program that step an environment: what they call in libraries, too.
-bool inEnvironment(const Evidence& e, Phase phase) {
-  const auto function = [&](const FunctionSamples& f) {
-    const StackSeen& frame = e.trace.stack(f.user);
-    return std::pair(frame.file, frame.function);
-  };
-  std::set<std::pair<StringId, StringId>> steps;
-  for (const FunctionSamples& f : e.trainer.stacks.functions)
-    if (f.rule == kEnvironment && !f.user.none()) steps.insert(function(f));
-  return mostly(e, phase, [&](const FunctionSamples& f) {
-    return f.rule == kEnvironment || (!f.user.none() && steps.count(function(f)) > 0);
-  });
 }
 
 Maybe<HotFunction> makingLine(const Evidence& e, Phase phase) {

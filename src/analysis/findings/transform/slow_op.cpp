@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// transform.slow_op: one function holds much of the producers' CPU.
+// transform.slow_op: one function, or the calls of one library, hold much of the CPU time of
+// batches.
 #include <utility>
 
 #include "analysis/findings/loader_setting.h"
 #include "analysis/findings/transform/batches.h"
+#include "analysis/findings/transform/library_hints.h"
 #include "classify/frames.h"
 #include "classify/native_work.h"
 
@@ -13,51 +15,6 @@ namespace {
 constexpr double kMuchOfCpu = 0.30;
 constexpr double kHalf = 0.5;   // of its CPU
 constexpr double kWide = 0.10;  // an interval this far to a side costs a level of confidence
-
-struct Hint {
-  std::string_view module, function;  // as rules match them; "" any function
-  std::string_view text;
-};
-
-// The first that fits. Sources: the libraries' own performance pages.
-constexpr Hint kHints[] = {
-    {"PIL/ImageFile.py", "load",
-     "decode at the required size (Image.draft before load, for JPEG), store smaller images, "
-     "or decode with a faster codec (simplejpeg, torchvision.io, Pillow-SIMD)"},
-    {"PIL/Image.py", "*resize",
-     "shrink with Image.draft or reduce() before resizing, a cheaper filter, smaller stored "
-     "images, "
-     "or Pillow-SIMD"},
-    {"PIL/", "", "do it after cropping to the final size, on the batch, or before training"},
-    {"torchvision/transforms/", "",
-     "use transforms.v2 on uint8 tensors, after cropping, or on the batch on the device"},
-    {"torch/utils/data/dataset.py", "TensorDataset.*",
-     "take each batch from the tensors by one index (batch_size=None, and a BatchSampler as "
-     "sampler)"},
-    {"torch/utils/data/_utils/collate.py", "",
-     "return arrays of one shape and dtype so that a batch is one copy; keep images uint8"},
-    {"cv2/", "", "shrink first (INTER_AREA), use cv2.setNumThreads(0) in workers"},
-    {"albumentations/", "",
-     "crop before expensive operations; keep uint8; set probabilities to zero"},
-    {"json/", "", "use orjson or msgspec, or a columnar format that is parsed once"},
-    {"csv.py", "", "convert the data once to Parquet, Arrow or .npy"},
-    {"pandas/", "",
-     "convert the data once to Parquet or Arrow, take whole columns instead of rows, and use no "
-     "data frames per sample"},
-    {"gzip.py", "", "store with zstd or lz4, or uncompressed if storage is fast enough"},
-    {"zipfile", "", "store members uncompressed, or use shards read from front to back"},
-    {"pickle.py", "", "store arrays raw (.npy, Arrow, safetensors) instead of pickled objects"},
-    {"h5py/", "",
-     "read whole chunks, choose chunks of a sample's or a batch's shape, lighter compression"},
-    {"zarr/", "", "choose chunks of a sample's or a batch's shape, lighter compression"},
-    {"datasets/", "",
-     "set_format('torch') or 'numpy', fetch batches instead of rows, flatten_indices() after "
-     "shuffle and select"},
-    {"librosa/", "", "resample once before training, compute features on the batch (torchaudio)"},
-    {"soundfile.py", "", "read only the used part (start, stop), store at the final rate"},
-    {"re.py", "", "compile the pattern once, or use a tokenizer written in native code"},
-    {"numpy/", "", "work on the batch instead of the sample, in float32 or uint8, without copies"},
-};
 
 // What usually makes a library's function cheaper, as the rest of a sentence: "decode at the size
 // that is needed (Image.draft), ...". Of the user's own code, what usually does.
@@ -70,10 +27,8 @@ std::string hintFor(const Finding& f) {
   if (f.native.ratio > kHalf && kernelWork(f.native.function.raw()).phase == Phase::kExtract)
     return "most of that is the kernel's copying of file data. Read less, as by an index where a "
            "database is searched, or map the file";
-  for (const Hint& hint : kHints)
-    if (fitsModule(module, hint.module) &&
-        (hint.function.empty() || fitsFunction(hot.function.raw(), hint.function)))
-      return std::string(hint.text);
+  if (const LibraryHint* hint = libraryHint(module, hot.function.raw()))
+    return std::string(hint->text);
   return "vectorise it, use a compiled equivalent, shrink the data before it, or do it once before "
          "training";
 }
@@ -147,14 +102,14 @@ bool opens(const SourceLine& hot) {
   return isOneOf(kOpeners, ModulePath{hot.file.raw(), false}, hot.function.raw());
 }
 
-// Of the producers' samples on a CPU: those that list directories.
-double listing(const Evidence& e) {
+// Of these samples those that list directories.
+double listing(const Evidence& e, const HotQuery& query) {
   double samples = 0;
   for (const FunctionSamples& f : e.trainer.stacks.functions) {
-    if (f.side != Side::kProducer || f.hot.none()) continue;
+    if (f.hot.none()) continue;
     const StackSeen& frame = e.trace.stack(f.hot);
     const ModulePath module = modulePathOf(e.trace.text(frame.file));
-    if (isOneOf(kListers, module, e.trace.text(frame.function))) samples += f.running;
+    if (isOneOf(kListers, module, e.trace.text(frame.function))) samples += counted(f, query);
   }
   return samples;
 }
@@ -167,40 +122,89 @@ Maybe<Advice> openOnce(const Evidence& e, const HotFunction& op, double share) {
                   "a file that is opened before workers fork shares its position with them");
 }
 
-// How much faster it can be made is not known: twice, within a tenth and ten times.
-Prediction cheaper(const Evidence& e, double share) {
-  return predictScaled(e, &PipelineSettings::cpuScale, 1 - share * 0.5, 1 - share * 0.1,
-                       1 - share * 0.9, "it can be made twice as fast, at best ten times as fast");
+// How much faster it can be made is not known: twice, within a tenth and ten times. Calls that cost
+// by themselves are replaced: a window of a pandas frame (slice, mean, standard deviation) takes 26
+// times as long as one of an array, measured, and a row 130 times.
+Prediction cheaper(const Evidence& e, double share, bool calls) {
+  const auto left = [share](double part) { return 1 - share * (1 - part); };
+  if (calls)
+    return predictScaled(e, &PipelineSettings::cpuScale, left(0.2), left(0.5), left(0.05),
+                         "a fifth of its time is left with arrays, at best a twentieth");
+  return predictScaled(e, &PipelineSettings::cpuScale, left(0.5), left(0.9), left(0.1),
+                       "it can be made twice as fast, at best ten times as fast");
+}
+
+// All samples of those. Of the training thread's as many are alike as of all of its own.
+SampleSum samplesOf(const Evidence& e, const HotQuery& query) {
+  if (query.side == Side::kProducer) return e.trainer.stacks.makingRunning.all;
+  SampleSum all;
+  const SampleSum& trainer = e.trainer.stacks.trainer;
+  all.samples = allOf(e, query);
+  all.squares = trainer.samples > 0 ? all.samples * trainer.squares / trainer.samples : 0;
+  return all;
+}
+
+// What takes much of the CPU time to make batches.
+struct Slow {
+  HotFunction op;
+  Share share;
+  bool lists = false;   // it lists directories, by all functions that do
+  std::string library;  // all of it, `op` is what is called most; empty: `op` alone
+};
+
+Maybe<Slow> slowest(const Evidence& e, const HotQuery& query, const SampleSum& all) {
+  const Maybe<HotFunction> op = hottest(e, query);
+  // What runs in a loader's own next() has no Python frame.
+  if (!op || 2 * op->handing > op->samples) return {};
+  if (const Share listed = shareOf(listing(e, query), all); listed.low > kMuchOfCpu)
+    return Slow{*op, listed, true, {}};
+  if (const Share share = shareOf(op->samples, all); share.low > kMuchOfCpu)
+    return Slow{*op, share, false, {}};
+  const Maybe<SpreadLibrary> spread = spreadLibrary(e);
+  const Share share = spread ? shareOf(spread->called.samples, all) : Share{};
+  if (share.low <= kMuchOfCpu) return {};
+  return Slow{spread->called, share, false, spread->name};
+}
+
+std::string titleOf(const Slow& slow) {
+  if (slow.lists) return "Directories are listed again and again to make batches";
+  if (!slow.library.empty()) return "Calls of one library take much of the time to make batches";
+  return "One function takes much of the time to make batches";
+}
+
+std::string_view evidenceOf(const Slow& slow) {
+  if (slow.lists) return "{} of the CPU time to make batches lists directories, most in {}";
+  if (!slow.library.empty()) return "{} of the CPU time to make batches is in {}, most below {}";
+  return "{} of the CPU time to make batches is in {}";
 }
 
 Maybe<Finding> slowOp(const Evidence& e) {
-  const SampleSum& all = e.trainer.stacks.makingRunning.all;
-  const Maybe<HotFunction> op = hottest(e, {Side::kProducer, {}, {}, HotQuery::Of::kRunning});
-  // What runs in a loader's own next() has no Python frame.
-  if (!op || 2 * op->handing > op->samples) return {};
-  const Share listed = shareOf(listing(e), all);
-  const bool lists = listed.low > kMuchOfCpu;
-  const Share share = lists ? listed : shareOf(op->samples, all);
+  const HotQuery query = makers(e);
+  const SampleSum all = samplesOf(e, query);
+  const Maybe<Slow> slow = slowest(e, query, all);
+  const bool inLoop = query.side == Side::kTrainer;  // transform.in_process says what is read again
+  if (!slow || (inLoop && inEnvironment(e, Phase::kTransform))) return {};
+  const Share& share = slow->share;
+  const HotFunction* const op = &slow->op;
   const double ofWindow = share.value * e.transform;
-  if (share.low <= kMuchOfCpu || ofWindow <= kNotable) return {};
-  Finding f = loaderFinding(e, ofWindow,
-                            lists ? "Directories are listed again and again to make batches"
-                                  : "One function takes much of the time to make batches");
+  if (ofWindow <= kNotable) return {};
+  Finding f = loaderFinding(e, ofWindow, titleOf(*slow));
   f.where = op->where;
-  if (lists || 2 * op->reading > op->samples) f.phase = Phase::kExtract;
+  if (slow->lists || 2 * op->reading > op->samples) f.phase = Phase::kExtract;
   point(f, *op);
   if (share.high - share.value > kWide || share.value - share.low > kWide)
     f.confidence = lowered(f.confidence);
-  addEvidence(f,
-              lists ? "{} of the CPU time to make batches lists directories, most in {}"
-                    : "{} of the CPU time to make batches is in {}",
-              {ratioWord(share.value), textWord(nameOf(*op))});
+  if (slow->library.empty())
+    addEvidence(f, evidenceOf(*slow), {ratioWord(share.value), textWord(nameOf(*op))});
+  else
+    addEvidence(f, evidenceOf(*slow),
+                {ratioWord(share.value), textWord(slow->library), textWord(nameOf(*op))});
   addIntervalEvidence(
       f, share, all.samples,
       op->processes == 1 ? " in 1 process" : " in " + std::to_string(op->processes) + " processes");
   if (!op->rule.empty()) addEvidence(f, "by rule {}", {textWord(op->rule)});
-  addRereadEvidence(f, e);
-  if (lists)
+  if (!inLoop) addRereadEvidence(f, e);
+  if (slow->lists)
     return withAdvice(
         f, {adviceOf(kListOnce, {"code", "directory", "listed again and again", "listed once"},
                      predictScaled(e, &PipelineSettings::cpuScale, 1 - share.value * 0.98,
@@ -208,8 +212,10 @@ Maybe<Finding> slowOp(const Evidence& e) {
                                    "all samples are of a few directories"),
                      "files that are added later are not seen")});
   return withAdvice(
-      f, {openOnce(e, *op, share.value), readOnce(e),
-          adviceOf(kCheaperOp, {"code", nameOf(op->hot), "", ""}, cheaper(e, share.value),
+      f, {openOnce(e, *op, share.value), inLoop ? Maybe<Advice>() : readOnce(e),
+          adviceOf(kCheaperOp,
+                   {"code", slow->library.empty() ? nameOf(op->hot) : slow->library, "", ""},
+                   cheaper(e, share.value, !slow->library.empty()),
                    "batches change if the cheaper way rounds or samples differently")});
 }
 
@@ -218,14 +224,17 @@ Maybe<Finding> slowOp(const Evidence& e) {
 extern const FindingDefinition kSlowOp(
     "transform.slow_op", slowOp, offers(kCheaperOp, kOpenOnce, kReadOnce, kListOnce),
     within("transform.in_process", "transform.cpu_saturated", "transform.too_few_workers"),
-    {.cause = R"(One function takes a large part of the producers' CPU time. Optimize it first.)",
+    {.cause = R"(One function, or the many short calls of one library, take a large part of the CPU
+  time that makes batches. Optimize it first.)",
      .rule =
-         R"(one function is the innermost Python frame in over 30 % of the producers' samples on a
-  CPU (at the low end of a 90 % interval), and this is over 5 % of the window. Time in C below a
-  Python function counts for that function.)",
+         R"(one function is the innermost Python frame in over 30 % of the samples on a CPU that
+  make batches (at the low end of a 90 % interval), or a library of data frames is in as many, and
+  this is over 5 % of the window. They are the loader's or, without a known one, the training
+  thread's. Time in C below a Python function counts for that function.)",
      .fixes =
          R"(- What opens an archive or a database: once in each worker. What lists a directory: once.
 - Files that are read over and over: once. Vectorise it or use a compiled equivalent.
+- Data frames: take the columns as arrays once, and cut samples out of these.
 - Do it on the batch, on the device, or before training.
 - Reduce the data early: crop or resize before expensive operations.)",
      .wrong = R"(samples are in the function for another reason, such as a lock. If a line of your
