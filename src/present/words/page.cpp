@@ -151,9 +151,13 @@ std::vector<std::string> fold(std::string_view text, std::size_t columns, std::s
     std::size_t bytes = bytesWithin(text, columns);
     if (bytes < text.size() && text[bytes] != ' ') {
       const std::size_t space = text.substr(0, bytes).rfind(' ');
-      // A word longer than half a line is broken rather than leaving the line nearly empty.
-      if (space != std::string_view::npos && columnsOf(text.substr(0, space)) > columns / 2)
-        bytes = space;
+      if (space != std::string_view::npos) {
+        const std::string_view word = text.substr(space + 1, text.find(' ', space + 1) - space - 1);
+        // A path that fits a line stays whole, to be copied. One that does not is broken rather
+        // than leaving the line nearly empty.
+        if (columnsOf(word) <= columns || columnsOf(text.substr(0, space)) > columns / 2)
+          bytes = space;
+      }
     }
     out.emplace_back(trimmed(text.substr(0, bytes)));
     text.remove_prefix(bytes);
