@@ -21,6 +21,7 @@ inline constexpr std::string_view kSelects = "python.event_loop";
 inline constexpr std::string_view kOwnProgram = "python.subprocess";
 inline constexpr std::string_view kTorchLoad = "torch.load";
 // One whose answers may be trained on.
+inline constexpr std::string_view kAwaitsJax = "jax.block";
 inline constexpr std::string_view kPredicts = "keras.predict";
 // One that says that a thread only waits for the end of others.
 inline constexpr std::string_view kJoinsThread = "python.thread_join";

@@ -96,6 +96,15 @@ Prediction madeBeside(const Evidence& e, double share, Beside who) {
                         full->shortest})));
 }
 
+Prediction madeMeanwhile(const Evidence& e, double share, double awaited) {
+  const Maybe<OnFullCores> full = onFullCores(e);
+  if (!full) return {};
+  const auto time = [&](double cores) { return std::max(1 - std::min(share, awaited), cores); };
+  return assuming("the next batch is made while they are computed, at best as the cores allow",
+                  ofTimes(1 - kLikelyHidden * (1 - time(full->likely)),
+                          1 - kLittleHidden * (1 - time(full->longest)), time(full->shortest)));
+}
+
 Prediction moreAtOnce(const Evidence& e, double share, int times, const std::string& who) {
   const Maybe<OnFullCores> full = onFullCores(e);
   if (!full || slowsStep(e)) return {};

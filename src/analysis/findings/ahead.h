@@ -21,6 +21,10 @@ enum class Beside : std::uint8_t { kThread, kProcess };
 // them; largest: as many as idle cores let.
 [[nodiscard]] Prediction madeBeside(const Evidence& e, double share, Beside who);
 
+// The training thread waits for the step's results in `awaited` of the window before it makes the
+// next batch, in `share`. Likely: what computes them does so meanwhile; largest: as the cores let.
+[[nodiscard]] Prediction madeMeanwhile(const Evidence& e, double share, double awaited);
+
 // False where both the step and what makes the data, in `share` of the window, want the
 // interpreter's lock: a thread keeps it for 5 ms (sys.getswitchinterval()) while the step waits for
 // it after each operator, and a batch that takes less is made at one go.

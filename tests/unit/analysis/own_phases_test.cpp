@@ -222,6 +222,34 @@ TEST_CASE("calls of a library of data frames are one finding, however many funct
   CHECK_FALSE(test::find(spreadOver("pandas", "read", "io/parsers.py"), "transform.slow_op"));
 }
 
+TEST_CASE(
+    "a loop that waits for JAX's results before it makes the next batch is advised to wait later") {
+  const auto waiting = [](const std::string& file, const std::string& function) {
+    const Analysis a = analyze(test::traceOf(
+        "manifest cores_usable=2\n0 host busy=0 job_cpu=0\n20s host busy=20s job_cpu=20s\n" +
+        test::kTrainer + kReadFrames +
+        "0 stack stack=30 file=\"train.py\" function=\"main\" line=33\n"
+        "0 stack stack=31 caller=30 line=9 function=\"" +
+        function + "\" file=\"/u/site-packages/" + file +
+        "\"\nrepeat 200 every 100ms\n"
+        "0ms slice thread=1 duration=70ms run=70ms samples=7 wait=running\n"
+        "70ms slice thread=1 duration=30ms run=0 samples=3 wait=futex\n" +
+        seen(10, 5, 5) + seen(60, 1, 4) + seen(70, 3, 31) +
+        "95ms optimizer thread=1 duration=5ms optimizer=1\nend\n"));
+    const Finding* found = test::find(a, "transform.in_process");
+    REQUIRE(found);
+    for (const Advice& advice : found->advice)
+      if (advice.id == "later_results") return std::pair(advice.change.name, advice.predicted);
+    return std::pair(std::string(), Prediction{});
+  };
+  const auto [line, predicted] = waiting("jax/_src/array.py", "ArrayImpl._value");
+  CHECK(line == "train.py:33 main");
+  CHECK(near2(1 / predicted.speedup.value_or(1), 1 - 0.8 * 0.3));  // what it waits for is less
+  CHECK(near2(1 / predicted.high.value_or(1), 1 - 0.3));
+  CHECK(
+      waiting("torch/functional.py", "einsum").first.empty());  // it has computed all that by then
+}
+
 TEST_CASE("a function that takes most of what the training thread makes is named, too") {
   const Analysis a = trained(4, 5);
   const Finding* found = test::find(a, "transform.slow_op");

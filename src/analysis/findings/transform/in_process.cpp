@@ -65,6 +65,30 @@ const AdviceDefinition kFirstWorkers{
     "Give the DataLoader workers (num_workers=N, persistent_workers=True): without them each "
     "batch is made in the training process, between steps. `stallprof run` predicts how many."};
 
+const AdviceDefinition kLaterResults{
+    "later_results", {}, [](const AdviceContext& c) {
+      return "Do not wait for the results of a step before the next batch is made (" +
+             c.advice.change.name +
+             "): JAX computes them meanwhile. Keep the loss as an array, and read it every N steps "
+             "(float(), numpy.asarray(), block_until_ready(), print).";
+    }};
+
+// JAX computes beside the training thread, which waits for it at that line. Other frameworks do so
+// on a device: compute.sync_points.
+Maybe<Advice> laterResults(const Evidence& e, double made) {
+  const HotQuery awaits{Side::kTrainer, Phase::kCompute, {}, HotQuery::Of::kAll, kAwaitsJax};
+  const Maybe<HotFunction> line = hottest(e, awaits);
+  const StackFacts& s = e.trainer.stacks;
+  if (!line || s.trainerTime <= 0) return {};
+  double seconds = 0;
+  for (const FunctionSamples& f : s.functions)
+    if (counted(f, awaits) > 0) seconds += f.seconds;
+  const double awaited = std::min(e.compute, seconds / s.trainerTime);
+  if (awaited <= kNotable) return {};
+  return adviceOf(kLaterResults, {"code", nameOf(line->where), "each step", "every N steps"},
+                  madeMeanwhile(e, made, awaited), "a NaN loss is detected later");
+}
+
 // Below a file of a library's.
 bool mostlyBelow(const Evidence& e, Phase phase, std::initializer_list<std::string_view> files) {
   return mostlyMade(e, phase, [&](const FunctionSamples& f) {
@@ -150,7 +174,7 @@ Maybe<Finding> withoutLoader(const Evidence& e) {
   // Full cores leave it little: cheaper batches are then the other way.
   if (e.run.rereads || ahead.predicted.speedup.value_or(kWorthIt) < kWorthIt)
     offer(f, cheaperBatches(e));
-  return withAdvice(f, {ahead});
+  return withAdvice(f, {laterResults(e, made), ahead});
 }
 
 // Samples of the data set that the loop gets itself: for the weights of a sampler, say.
@@ -228,7 +252,7 @@ extern const FindingDefinition kInProcess(
     "transform.in_process", inProcess,
     offers(kMoreWorkers, kOfflinePreprocess, kReadOnce, kWholeBatches, kLoadAhead, kMoreRequests,
            kLoadInProcesses, kFirstWorkers, kIntoLoader, kKeepOfSamples, kOutOfPython,
-           kSeveralEnvironments, kCheaperSampler),
+           kSeveralEnvironments, kCheaperSampler, kLaterResults),
     within("transform.cpu_saturated", "transform.too_few_workers"),
     {.cause =
          R"(The training process makes the data itself, because the loader has no workers or the loop
