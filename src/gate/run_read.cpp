@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "analysis/describe/describe.h"
 #include "analysis/verdict/registry.h"
@@ -41,8 +43,11 @@ Fingerprint hostOf(const Json& report) {
   if (const Json& cores = at(report, {"run", "host", "cores_usable"}); cores.is_number())
     host.cores = numberText(cores.get<double>());
   const Json& gpus = at(report, {"run", "host", "gpus"});
+  // By name, as the experiment's: in which order they are seen may differ from run to run.
+  std::multiset<std::string> names;
   if (gpus.is_array())
-    for (const Json& gpu : gpus) host.gpus += (host.gpus.empty() ? "" : ", ") + textOf(gpu);
+    for (const Json& gpu : gpus) names.insert(textOf(gpu));
+  host.gpus = joined(names, ", ");
   return host;
 }
 

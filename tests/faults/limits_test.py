@@ -235,6 +235,16 @@ class Limits(Case):
         shm = json.loads(self.report(recording, "--format", "json"))["resources"]["shm_bytes"]
         self.assertIn(shm, (None, MB))
 
+    @needs_unshare
+    def test_row_23_the_dev_shm_that_is_watched_is_the_jobs(self):
+        words, recording = self.words("unshare", "-m", "sh", "-c",
+                                      "mount -t tmpfs -o size=8m tmpfs /dev/shm || exit 77; sleep 2.5")
+        done = self.run_words(words)
+        if done.returncode == 77 or b"unshare:" in done.stderr:
+            self.skipTest("needs root to unshare")
+        hosts = [line for line in self.events(recording, "host") if " shm_total=" in line]
+        self.assertIn(" shm_total=%d" % (8 << 20), hosts[-1])
+
     @needs_mount
     def test_row_63_a_disk_nearly_full_is_left_to_the_job(self):
         disk = self.mount_memory("disk", "size=4m")

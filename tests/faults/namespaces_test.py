@@ -80,6 +80,20 @@ class Namespaces(Case):
     def test_row_46_events_from_a_time_namespace(self):
         self.check_puts(self.record("unshare", "-T", "-f", "--monotonic", "100000", "--boottime", "200000"))
 
+    def test_row_46_a_recorder_in_a_time_namespace(self):
+        """Its clock is not the one by which the kernel's records of births are stamped."""
+        words, recording = self.words("sh", "-c", "for i in 1 2 3 4 5; do sleep 0.2 & wait; done")
+        done = self.run_words(["unshare", "-T", "-f", "--monotonic", "100000", "--boottime", "100000", *words])
+        if b"unshare:" in done.stderr:
+            self.skipTest("needs root to unshare")
+        text = self.dump(recording).splitlines()
+        at = {kind: [int(line.split()[0]) for line in text if re.match(r"\d+ " + kind, line)]
+              for kind in ("clock ", "process ", "command_end ")}
+        self.assertGreaterEqual(len(at["process "]), 6, text)  # the shell, too
+        self.assertTrue(all(at["clock "][0] - 10**9 <= born <= at["command_end "][0] for born in at["process "]), at)
+        ran = [int(n) for n in re.findall(r" slice .* duration=(\d+)", "\n".join(text))]
+        self.assertLess(max(ran, default=0), at["command_end "][0] - at["clock "][0])
+
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root to become another user")
 class Users(Case):

@@ -111,7 +111,9 @@ RecorderPlan makePlan(const LaunchOptions& options, const std::vector<std::strin
 Result<RecorderProcess> RecorderProcess::startAt(const RecorderPlan& plan) {
   auto witness = Witness::create();
   auto sockets = Control::makePair();
-  if (!witness.ok() || !sockets.ok()) return noRecorder("cannot start the recorder");
+  if (!witness.ok() || !sockets.ok())
+    return noRecorder("cannot start the recorder: " +
+                      (witness.ok() ? sockets.error() : witness.error()).message);
   auto [ours, theirs] = std::move(sockets).value();
   const pid_t pid = ::fork();
   if (pid < 0) return noRecorder("cannot start the recorder: " + errnoText(errno));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/host/host.h"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -40,10 +41,6 @@ void readMemory(const std::string& root, KeptFiles& files, HostUsage& usage) {
   usage.swapInPages = valueOf(vmstat, "pswpin");
   usage.swapOutPages = valueOf(vmstat, "pswpout");
   usage.reclaimScans = valueOf(vmstat, "pgscan_direct");
-  struct statvfs shm {};
-  if (::statvfs(under(root, "dev/shm").c_str(), &shm) != 0) return;
-  usage.shmTotal = static_cast<std::int64_t>(shm.f_blocks * shm.f_frsize);
-  usage.shmUsed = static_cast<std::int64_t>((shm.f_blocks - shm.f_bfree) * shm.f_frsize);
 }
 
 void readPressure(const std::string& root, KeptFiles& files, HostUsage& usage) {
@@ -80,9 +77,27 @@ HostUsage HostSampler::readHost() {
   }
   usage.nodes = nodes_.count();
   readMemory(root_, files_, usage);
+  readSharedMemory(usage);
   readPressure(root_, files_, usage);
   if (tree_ != nullptr) usage.jobCpu = tree_->jobCpu();
   return usage;
+}
+
+// The job's, which may be in a mount namespace of its own. Once it has ended the recorder's says
+// what it left only if that is the same.
+void HostSampler::readSharedMemory(HostUsage& usage) {
+  const std::string own = under(root_, "dev/shm");
+  const std::string its =
+      processPath(root_, tree_ != nullptr ? tree_->command() : 0, "root/dev/shm");
+  struct stat ours {
+  }, theirs{};
+  const bool seen = ::stat(its.c_str(), &theirs) == 0;
+  if (seen) otherShm_ = ::stat(own.c_str(), &ours) != 0 || ours.st_dev != theirs.st_dev;
+  if (otherShm_ && !seen) return;
+  struct statvfs shm {};
+  if (::statvfs(otherShm_ ? its.c_str() : own.c_str(), &shm) != 0) return;
+  usage.shmTotal = static_cast<std::int64_t>(shm.f_blocks * shm.f_frsize);
+  usage.shmUsed = static_cast<std::int64_t>((shm.f_blocks - shm.f_bfree) * shm.f_frsize);
 }
 
 // /sys/block lists disks, not their partitions; loop, zram and device-mapper would count the
@@ -170,7 +185,10 @@ void HostSampler::reportSources(Nanos now, EventOut& out) const {
   report("host", "proc/stat", "/proc/stat cannot be read");
   report("pressure", "proc/pressure/io",
          "/proc/pressure is missing; the kernel parameter psi=1 would show it");
-  report("disk", "proc/diskstats", "/proc/diskstats cannot be read");
+  if (::access(under(root_, "sys/block").c_str(), R_OK) == 0)
+    report("disk", "proc/diskstats", "/proc/diskstats cannot be read");
+  else  // which of those are whole disks is not known
+    emitSource(out, now, "disk", Coverage::kAbsent, "/sys/block cannot be read");
   report("network", "proc/net/dev", "/proc/net/dev cannot be read");
 }
 

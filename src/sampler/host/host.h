@@ -29,6 +29,7 @@ class HostSampler : public Sampler {
 
  private:
   [[nodiscard]] HostUsage readHost();
+  void readSharedMemory(HostUsage& usage);
   void readDisks(Nanos now, EventOut& out);
   void readNetwork(Nanos now, EventOut& out);
   [[nodiscard]] bool wholeDisk(const std::string& device);
@@ -43,6 +44,7 @@ class HostSampler : public Sampler {
   const SiblingRecorders* siblings_ = nullptr;
   std::unordered_map<std::string, bool> whole_, carried_;
   bool reported_ = false;
+  bool otherShm_ = false;  // the job's /dev/shm is not the recorder's
 };
 
 }  // namespace stallprof

@@ -21,7 +21,7 @@ namespace stallprof {
 namespace {
 
 constexpr Nanos kSendEvery = std::chrono::seconds(1);
-constexpr Nanos kForgetAfter = std::chrono::seconds(5);
+constexpr Nanos kForgetAfter = std::chrono::seconds(15);  // one that samples pauses for up to 10
 constexpr std::size_t kMaxPeers = 256, kNamesBytes = 1024;
 constexpr char kMagic[8] = {'s', 't', 'a', 'l', 'l', 'p', 'r', '1'};
 

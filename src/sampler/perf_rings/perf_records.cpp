@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "recording/memory/event_memory.h"
 #include "sampler/perf_rings/perf_ring.h"
 
 namespace stallprof {
@@ -30,8 +31,18 @@ T valueAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
   return value;
 }
 
+// perf's clocks are the host's, now() is of the time namespace that the recorder is in.
+Nanos namespaceOffset() {
+  static const Nanos offset = [] {
+    std::int64_t offsets[2];
+    stallprof_time_offsets(offsets);
+    return Nanos(offsets[0]);
+  }();
+  return offset;
+}
+
 Nanos timeAt(std::span<const std::uint8_t> bytes, std::size_t offset) {
-  return Nanos(valueAt<std::int64_t>(bytes, offset));
+  return Nanos(valueAt<std::int64_t>(bytes, offset)) + namespaceOffset();
 }
 
 // A name, up to the sample id at the record's end.
@@ -59,7 +70,7 @@ std::optional<PerfRecord> sample(std::span<const std::uint8_t> bytes, std::uint1
   record.pid = valueAt<std::uint32_t>(bytes, 16);
   record.tid = valueAt<std::uint32_t>(bytes, 20);
   record.at = timeAt(bytes, 24);
-  record.period = timeAt(bytes, 32);
+  record.period = Nanos(valueAt<std::int64_t>(bytes, 32));
   record.kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
   if (bytes.size() >= kSampleRegisters + 16 &&
       valueAt<std::uint64_t>(bytes, kSampleRegisters) == PERF_SAMPLE_REGS_ABI_64) {

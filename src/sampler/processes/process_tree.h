@@ -41,6 +41,7 @@ class ProcessTree : public Sampler {
   ProcessTree(std::string root, pid_t rootPid);
   // Take births and deaths from `events`, which must outlive the tree. Before the first sample.
   void follow(TaskEvents& events) { events_ = &events; }
+  [[nodiscard]] std::uint32_t command() const { return static_cast<std::uint32_t>(rootPid_); }
   // The command has run for long when it is first seen: what was born earlier counts as born
   // at `t`, with the counters it has by then. Before the first sample.
   void noneBefore(Nanos t) { earliest_ = t; }

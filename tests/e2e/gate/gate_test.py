@@ -74,6 +74,11 @@ class Statuses(reports.Folder):
         self.assertIn("NOT COMPARABLE", text)
         self.assertIn("cpu_model", text)
 
+    def test_the_order_of_the_gpus_is_no_other_host(self):
+        base = self.side("base", 100, run__host__gpus=["NVIDIA A100", "NVIDIA T4"])
+        head = self.side("head", 100, run__host__gpus=["NVIDIA T4", "NVIDIA A100"])
+        self.assertNotIn("NOT COMPARABLE", self.gate(base, head, status=0))
+
     def test_a_failed_workload(self):
         base = self.side("base", 100)
         self.assertIn("WORKLOAD FAILED",

@@ -81,8 +81,20 @@ TEST_CASE("a host without pressure or anything else is reported as such, once") 
   CHECK(hosts[0].ioSome == Nanos(-1));
 }
 
+TEST_CASE("disks whose kind /sys does not show are not recorded, and that is said") {
+  Machine machine;
+  machine.file("proc/diskstats", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n");
+  EventList list;
+  HostSampler sampler(machine.root(), nullptr);
+  sampler.sample(Nanos(1), list);
+  CHECK(list.all<DiskUsage>().empty());
+  CHECK(list.source("disk") ==
+        std::pair(Coverage::kAbsent, std::string("/sys/block cannot be read")));
+}
+
 TEST_CASE("a host without disks is not one whose disks cannot be read") {
   Machine machine;
+  machine.file("sys/block/sda/stat", "");
   machine.file("proc/diskstats", "");
   EventList list;
   HostSampler sampler(machine.root(), nullptr);

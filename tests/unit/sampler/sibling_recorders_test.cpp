@@ -62,7 +62,7 @@ TEST_CASE("a sibling that falls silent is forgotten, and what it used is kept") 
   }
   const Nanos used = first.siblings.cpu();
   CHECK(used > Nanos(0));
-  for (long second = 5; second < 14; ++second) first.exchange(second, second);
+  for (long second = 5; second < 24; ++second) first.exchange(second, second);
   CHECK(first.siblings.count() == 0);
   CHECK(first.siblings.cpu() == used);
 }
