@@ -90,14 +90,15 @@ std::string verifyCommandOf(const AdviceContext& c, const std::string& recording
   if (run.command.empty() || run.imported) return {};
   if (askedFor(run, "--replay") || askedFor(run, "--drain")) return {};  // a ceiling of it
   std::string command;
+  const bool tried = decided(c.advice) || failedWhenTried(c.advice);
   bool masked = false;  // secrets are not recorded: the user knows them
   for (const Untrusted& word : run.command) {
     command += " " + quoteShell(word.raw());
     masked = masked || hasMask(word.raw());
   }
   if (!recording.empty() && !outsideOptions(c.analysis, c.finding, c.advice).empty())
-    return "stallprof verify --fix " + c.advice.id + " " + quoteShell(recording) +
-           (masked ? " -- COMMAND" : "");
+    return std::string("stallprof verify ") + (tried ? "--force " : "") + "--fix " + c.advice.id +
+           " " + quoteShell(recording) + (masked ? " -- COMMAND" : "");
   const auto overrides = overridesOf(run);
   if (!overrides) return {};
   std::string line;

@@ -88,6 +88,10 @@ ModulePath modulePathOf(std::string_view file) {
   if (file.starts_with(kFrozen) && file.ends_with('>')) return {frozenPath(file), false};
   // NumPy makes its dispatchers with exec, under this name (numpy/core/overrides.py).
   if (file == "<__array_function__ internals>") return {"numpy/core/overrides.py", false};
+  // The hook's own, which runs in the program's processes.
+  constexpr std::string_view kHook = "/stallprof/hook/";
+  if (const std::size_t at = file.rfind(kHook); at != std::string_view::npos)
+    return {std::string(file.substr(at + kHook.size())), false};
   // What torch.compile has written: /tmp/torchinductor_USER/ab/cab....py.
   constexpr std::string_view kInductor = "/torchinductor_";
   if (const std::size_t at = file.find(kInductor); at != std::string_view::npos)

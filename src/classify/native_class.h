@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,13 +28,13 @@ enum class NativeClass : std::uint8_t {
   kKernel,
   kJit,  // code made at run time
 };
-[[nodiscard]] constexpr std::string_view nameOf(NativeClass c) {
-  constexpr std::string_view kNames[] = {
-      "program",     "interpreter", "tensor",  "math",    "parallel", "spin",   "lock", "decode",
-      "compression", "network",     "storage", "runtime", "device",   "kernel", "jit"};
-  return kNames[static_cast<std::size_t>(c)];
-}
 inline constexpr std::size_t kNativeClasses = 15;
+inline constexpr std::array<std::string_view, kNativeClasses> kNativeClassNames = {
+    "program",     "interpreter", "tensor",  "math",    "parallel", "spin",   "lock", "decode",
+    "compression", "network",     "storage", "runtime", "device",   "kernel", "jit"};
+[[nodiscard]] constexpr std::string_view nameOf(NativeClass c) {
+  return kNativeClassNames[static_cast<std::size_t>(c)];
+}
 
 // Libraries and symbols of one class, as patterns (`*`: any run of characters). A rule with symbols
 // claims only those; with no libraries, in any file. A library is meant by its name, or by its

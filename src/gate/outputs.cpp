@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -30,12 +31,15 @@ std::string command(std::string_view bytes, bool property) {
 }
 
 // As the repository names it; "" outside of it: another machine's absolute path is no place there.
-std::string inCheckout(std::string_view file, std::string_view checkout) {
-  if (!file.starts_with('/')) return std::string(file);
-  if (checkout.empty() || !file.starts_with(checkout)) return "";
-  file.remove_prefix(checkout.size());
-  if (checkout.ends_with('/')) return std::string(file);
-  return file.starts_with('/') ? std::string(file.substr(1)) : "";
+std::string inCheckout(const std::string& file, const GateOutput& options) {
+  namespace fs = std::filesystem;
+  if (file.empty() || (!file.starts_with('/') && options.directory.empty())) return file;
+  const std::string whole = (fs::path(options.directory) / file).lexically_normal().string();
+  std::string_view root = options.checkout;
+  while (root.ends_with('/')) root.remove_suffix(1);
+  const bool below = !options.checkout.empty() && whole.starts_with(root) &&
+                     std::string_view(whole).substr(root.size()).starts_with('/');
+  return below ? whole.substr(root.size() + 1) : "";
 }
 
 // A failure's place, which CI wants in the repository: the user's line that is suspected, else the
@@ -43,11 +47,11 @@ std::string inCheckout(std::string_view file, std::string_view checkout) {
 Mark markAt(const Maybe<Suspect>& suspect, const GateOutput& options, Level level, std::string id,
             std::string text, std::uint32_t policyLine) {
   Mark mark{level, std::move(id), std::move(text), "", 1};
-  if (suspect) mark.file = inCheckout(suspect->file, options.checkout);
+  if (suspect) mark.file = inCheckout(suspect->file, options);
   if (!mark.file.empty()) {
     mark.line = std::max<std::int64_t>(1, suspect->line);
   } else {
-    mark.file = inCheckout(options.policy, options.checkout);
+    mark.file = inCheckout(options.policy, options);
     if (mark.file.empty()) mark.file = "stallprof-gate.toml";
     mark.line = std::max<std::uint32_t>(1, policyLine);
   }

@@ -15,10 +15,11 @@ namespace stallprof {
 [[nodiscard]] const std::vector<std::string>& gateFormats();
 
 struct GateOutput {
-  int width = 100;            // of text
-  bool colour = false;        // of text
-  std::string policy;         // the policy file as given; "" for the default policy
-  std::string checkout = {};  // the directory that marks' files are named in; "": not known
+  int width = 100;             // of text
+  bool colour = false;         // of text
+  std::string policy;          // the policy file as given; "" for the default policy
+  std::string directory = {};  // where relative names of files begin
+  std::string checkout = {};   // the repository's root: marks' files are named in it; "": not known
 };
 
 // `format` is one of gateFormats(). Newline-terminated.

@@ -79,11 +79,29 @@ std::string earlierSummary(const std::string& file) {
   return text.ok() ? text.value() : "";
 }
 
+// The root of the repository that `directory` is in, from which CI names files: the nearest with a
+// .git, else what the CI system says, else `directory`.
+std::string checkoutOf(const fs::path& directory) {
+  std::error_code unknown;
+  for (fs::path root = directory; !root.empty(); root = root.parent_path()) {
+    if (fs::exists(root / ".git", unknown)) return root.string();
+    if (root == root.parent_path()) break;
+  }
+  for (const char* const name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"})
+    if (const char* const value = std::getenv(name); value != nullptr) {
+      const std::string root = fs::canonical(value, unknown).string();
+      if (!root.empty() && isBelow(directory.string(), root)) return root;
+    }
+  return directory.string();
+}
+
 int writeResults(const Request& request, const GateResult& result) {
   GateOutput options;
   options.policy = request.policy;
   std::error_code unknown;
-  options.checkout = fs::current_path(unknown).string();
+  const fs::path here = fs::current_path(unknown);
+  options.directory = here.string();
+  options.checkout = checkoutOf(here);
   const auto write = [&](const std::string& format, const std::string& file) {
     GateOutput one = options;
     const bool toStdout = file.empty() || file == "-";

@@ -126,8 +126,8 @@ Result<Reading> readRecording(const std::string& path, const RuleTable& rules,
   (void)nameNativeSymbols(reading.trace);
   reading.analyzed = analyzeWithFacts(reading.trace, facts);
   quoteLines(reading.trace.manifest, reading.analyzed.analysis);
-  advise(reading.analyzed.analysis, asOperand(path));
   addTrials(path, reading.analyzed.analysis);
+  advise(reading.analyzed.analysis, asOperand(path));
   return reading;
 }
 

@@ -28,6 +28,7 @@ namespace stallprof {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr char kReplaced[] = ".replaced";  // in a directory of trials: what was in it before
 // Steps of a run: warm-up is 5 s of it or 10 steps (analysis/steps/README.md), and the rest
 // decides.
 constexpr double kWindowSeconds = 20, kWindowSteps = 40, kLongestWindow = 600;
@@ -38,6 +39,23 @@ bool setByLauncher(std::string_view name) {
     if (name.starts_with(prefix)) return true;
   return name.ends_with("RANK") || name.ends_with("WORLD_SIZE") || name.ends_with("JOBID") ||
          name == "JOB_ID";
+}
+
+// What runs left in a directory of trials.
+std::vector<fs::path> runsIn(const fs::path& place) {
+  std::error_code error;
+  std::vector<fs::path> runs;
+  for (const auto& entry : fs::directory_iterator(place, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name != kTuneDirectory && name != kReplaced && name != fs::path(kTrialsFile).filename())
+      runs.push_back(entry.path());
+  }
+  return runs;
+}
+
+void moveInto(const fs::path& directory, const fs::path& path, std::error_code& error) {
+  fs::create_directory(directory, error);
+  if (!error) fs::rename(path, directory / path.filename(), error);
 }
 
 bool anyDecided(const std::vector<Trial>& trials) {
@@ -209,17 +227,35 @@ Status TrialCommand::makePlace(const std::string& name) {
     if (!had) fs::remove(all, error);
     return view;
   }
-  clear(place);
-  return below || !earlier_.tuned ? Status(Done{}) : keep(earlier_);
+  return setAside();
 }
 
-// Of the recording, made by us.
-void TrialCommand::clear(const std::string& place) const {
+// Runs of earlier trials stay until these have a first result: a command that no longer runs costs
+// nothing of what is known. Where a call that was killed set them aside, what is beside them is of
+// that call. The outcome is replaced by its next.
+Status TrialCommand::setAside() const {
   std::error_code error;
-  std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(place, error))
-    if (entry.path().filename() != kTuneDirectory) old.push_back(entry.path());
-  for (const fs::path& path : old) fs::remove_all(path, error);
+  const fs::path place = plan_.place, aside = place / kReplaced;
+  const bool left = fs::exists(aside, error);
+  for (const fs::path& path : runsIn(place)) {
+    if (left)
+      fs::remove_all(path, error);
+    else
+      moveInto(aside, path, error);
+    if (error)
+      return Error{Error::Kind::kIo, "cannot replace the earlier trials in " +
+                                         inQuotes(place.string()) + ": " + error.message()};
+  }
+  return Done{};
+}
+
+void TrialCommand::restore() const {
+  std::error_code error;
+  const fs::path place = plan_.place, aside = place / kReplaced;
+  if (!fs::exists(aside, error)) return;
+  for (const fs::path& path : runsIn(place)) fs::remove_all(path, error);
+  for (const fs::path& path : runsIn(aside)) fs::rename(path, place / path.filename(), error);
+  fs::remove(aside, error);
 }
 
 Status TrialCommand::makeView() {
@@ -258,7 +294,10 @@ bool TrialCommand::decidedBefore() const {
 }
 
 Status TrialCommand::keep(const Trials& trials) const {
-  return writeOutput(recording_ + "/" + kTrialsFile, trialsJson(withEarlier(trials)));
+  const Status kept = writeOutput(recording_ + "/" + kTrialsFile, trialsJson(withEarlier(trials)));
+  std::error_code error;
+  if (kept.ok()) fs::remove_all(fs::path(plan_.place) / kReplaced, error);
+  return kept;
 }
 
 void TrialCommand::planRuns(const Analysis& analysis) {

@@ -41,7 +41,8 @@ class TrialCommand : public Command {
   // The earlier trials of other changes, and these.
   [[nodiscard]] Trials withEarlier(Trials trials) const;
   [[nodiscard]] bool decidedBefore() const;  // one of `result_`
-  Status keep(const Trials& trials) const;
+  Status keep(const Trials& trials) const;   // the earlier runs go
+  void restore() const;                      // those: nothing was kept
 
   // Prints the results, `text`, with notes and where to see more, also where they could not be
   // `kept`; ends by the signal that interrupted the runs. The exit status: `status`, or another.
@@ -58,7 +59,7 @@ class TrialCommand : public Command {
   bool lock();
   Status makeView();
   [[nodiscard]] std::string allTrials() const;  // the directory
-  void clear(const std::string& place) const;
+  Status setAside() const;
 
   std::vector<std::string> command_;
   unsigned steps_ = 0, seconds_ = 0, runs_ = 4, maximum_ = 0;

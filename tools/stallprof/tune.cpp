@@ -79,6 +79,7 @@ class TuneCommand final : public TrialCommand {
         plan_, search, result_, [this] { choose(); },
         [this](const Trials& trials) { keepAll(trials); });
     const bool nothing = !ran.ok() && result_.tuned->found.settings.empty();
+    if (nothing) restore();
     if (nothing) endByInterruption();
     if (nothing) return fail(ran.error().message, kCannotTry);
     finish();

@@ -80,6 +80,7 @@ class VerifyCommand final : public TrialCommand {
     Status kept = Done{};
     const Status ran =
         runTrials(plan_, result_, [&](const Trials& trials) { kept = keep(trials); });
+    if (!ran.ok()) restore();
     if (!ran.ok()) endByInterruption();
     if (!ran.ok()) return fail(ran.error().message, kNotTried);
     const bool open =

@@ -204,7 +204,8 @@ void measureOthersOfHost(const Trace& trace, const Interval& within, double job,
 }
 
 // The kernel sums throttled time over the CPUs on which tasks of the group had to stop. On each of
-// these it adds up with the time they ran, so the share of both together is at most 1.
+// these it adds up with the time they ran, so the share of both together is at most 1. Of one group
+// both were read at once: that needs no long window, unlike the job's own CPU.
 Maybe<double> throttledRatio(const Trace& trace, const Interval& within, Maybe<double> job) {
   const Maybe<double> stopped = growth(trace.cgroups, &CgroupUsage::throttled, within);
   // The group may hold more than the job; where it was not one group with a quota throughout, the
@@ -212,7 +213,10 @@ Maybe<double> throttledRatio(const Trace& trace, const Interval& within, Maybe<d
   const bool one = std::all_of(trace.cgroups.begin(), trace.cgroups.end(), [](const auto& row) {
     return row.data.cpu >= Nanos{} && row.data.cpuQuotaMilli > 0;
   });
-  const Maybe<double> ran = one ? growth(trace.cgroups, &CgroupUsage::cpu, within) : job;
+  const bool enough = within.length() >= kMinForCpu;
+  const Maybe<double> ran = one      ? growth(trace.cgroups, &CgroupUsage::cpu, within)
+                            : enough ? job
+                                     : std::nullopt;
   if (!stopped || !ran) return std::nullopt;
   return *stopped > 0 ? *stopped / (*stopped + *ran) : 0;
 }
@@ -253,12 +257,12 @@ void measureCpu(const Trace& trace, const TrainerFacts& trainer, RunFacts& run) 
     run.childCpu = children * 1e-9;
     run.besideCpuRatio = per(std::max(0.0, *job - ours - children), cpus);
   }
+  run.throttledRatio = throttledRatio(trace, within, job);
   if (within.length() < kMinForCpu) return;
   run.jobCpuRatio = per(job, cpus);
   if (const auto queued = queuedIn(trace, within)) run.queuedRatio = per(queued, cpus);
   if (job && cores) measureOthers(trace, within, *cores, *job, run);
   if (job && !cores) measureOthersOfHost(trace, within, *job, run);
-  run.throttledRatio = throttledRatio(trace, within, job);
 }
 
 }  // namespace stallprof

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,10 @@ namespace stallprof {
 
 // kProducer: a thread of a trainer's own process that makes its data (producer_threads.h).
 enum class Role : std::uint8_t { kHelper, kTrainer, kWorker, kPin, kFeeder, kProducer };
+inline constexpr std::array<std::string_view, 6> kRoleNames = {"helper", "trainer", "worker",
+                                                               "pin",    "feeder",  "producer"};
 [[nodiscard]] constexpr std::string_view nameOf(Role role) {
-  constexpr std::string_view kNames[] = {"helper", "trainer", "worker",
-                                         "pin",    "feeder",  "producer"};
-  return kNames[static_cast<std::size_t>(role)];
+  return kRoleNames[static_cast<std::size_t>(role)];
 }
 
 // A process that steps, and the thread of it that does.

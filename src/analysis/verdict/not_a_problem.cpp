@@ -71,6 +71,25 @@ void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& 
         percentText(copies) + " of the time. How much the link between the nodes" + compare);
 }
 
+// When the training process has no more memory, where it grows all the time.
+std::string growthText(const Evidence& e) {
+  if (e.trainer.steps.empty()) return "";  // what it keeps may be what it is for
+  const double grows = e.trainer.growthPerSecond;
+  const Maybe<double> left = secondsOfMemory(e, grows);
+  if (!left) return "";
+  return "The training process grows by " + rateText(grows, "bytes") +
+         (e.perStep > 0 ? " (" + bytesText(grows * e.perStep) + " a step)" : "") +
+         ": at this pace the " + bytesText(grows * *left) + " that are free last " +
+         durationText(Nanos(static_cast<Nanos::rep>(*left * 1e9))) +
+         ". Losses or outputs that are kept with their graphs grow so (keep loss.item() or "
+         ".detach()), and caches until they are full.";
+}
+
+bool hasCpuLimit(const Trace& trace) {
+  return std::any_of(trace.cgroups.begin(), trace.cgroups.end(),
+                     [](const auto& row) { return row.data.cpuQuotaMilli > 0; });
+}
+
 }  // namespace
 
 std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Finding>& findings) {
@@ -109,19 +128,6 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
     list.add("", "waiting for storage " + percentText(e.extract));
   if (e.loader && e.wait <= 0.05) list.add("", "waiting for data " + percentText(e.wait));
   return lines;
-}
-
-// When the training process has no more memory, where it grows all the time.
-std::string growthText(const Evidence& e) {
-  const double grows = e.trainer.growthPerSecond;
-  const Maybe<double> left = secondsOfMemory(e, grows);
-  if (!left) return "";
-  return "The training process grows by " + rateText(grows, "bytes") +
-         (e.perStep > 0 ? " (" + bytesText(grows * e.perStep) + " a step)" : "") +
-         ": at this pace the " + bytesText(grows * *left) + " that are free last " +
-         durationText(Nanos(static_cast<Nanos::rep>(*left * 1e9))) +
-         ". Losses or outputs that are kept with their graphs grow so (keep loss.item() or "
-         ".detach()), and caches until they are full.";
 }
 
 std::vector<std::string> caveats(const Evidence& e, const std::vector<Finding>& findings) {
@@ -171,7 +177,9 @@ std::vector<std::string> notMeasured(const Evidence& e) {
   const auto missing = [&](bool absent, const char* what) {
     if (absent) lines.emplace_back(what);
   };
-  missing(!e.run.externalCpuRatio, "other programs' CPU");
+  missing(!e.run.externalCpuRatio,
+          e.run.jobCpuRatio ? "other programs' CPU" : "CPU use, of this and of other programs");
+  missing(!e.run.throttledRatio && hasCpuLimit(e.trace), "CPU throttling");
   missing(!e.run.cacheHitRatio, "page-cache hits");
   missing(!e.run.opensPerSecond,
           "file opens (--counters counts them, as root or with CAP_PERFMON)");
@@ -204,7 +212,7 @@ std::vector<std::string> notMeasured(const Evidence& e) {
         (e.device.slowdown > kWorthSlowing
              ? ", in which a step took " + numberText(e.device.slowdown) + " times as long"
              : ""));
-  missing(e.loader, "stall ratio (`stallprof tune` measures it: data always ready)");
+  missing(e.loader, "stall ratio (`stallprof verify` measures it: data always ready)");
   return lines;
 }
 

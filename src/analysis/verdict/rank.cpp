@@ -316,6 +316,16 @@ bool phaseByDefault(const Evidence& e, const Finding& first) {
          e.trainer.stacks.makingRunning.all.samples < kEnoughWorkerSamples && e.inLoop == 0;
 }
 
+// A measured gain is a verdict beside what withheld one. Runs by turns have the other programs on
+// both sides; what no phase explains could gain no more than its share.
+bool answeredByTrial(const Finding& first, const NoVerdict& withheld) {
+  using Why = NoVerdict::Why;
+  if (first.confidence != Confidence::kVerified || *first.advice[0].measured < kWorthIt)
+    return false;
+  return withheld.why == Why::kOthersCpu || (withheld.why == Why::kNoFix && !isOfRest(first)) ||
+         (withheld.why == Why::kUnexplained && gainOf(first) >= withheld.value);
+}
+
 }  // namespace
 
 void rankFindings(std::vector<Finding>& findings) {
@@ -342,10 +352,7 @@ void rankVerified(std::vector<Finding>& findings, Verdict& verdict) {
   putCaveatsLast(findings, false);  // what is tried has steps
   noteTies(findings, false);
   verdict.tied = tiedRanks(findings, false);
-  // Runs by turns have the other programs on both sides.
-  const bool measured = findings[0].confidence == Confidence::kVerified &&
-                        *findings[0].advice[0].measured >= kWorthIt;
-  if (measured && verdict.withheld && verdict.withheld->why == NoVerdict::Why::kOthersCpu) {
+  if (verdict.withheld && answeredByTrial(findings[0], *verdict.withheld)) {
     verdict.withheld.reset();
     verdict.healthy = false;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -34,6 +35,25 @@ struct About {
   std::int64_t minimum = 0;       // of a number
   const char* pattern = nullptr;  // of a string
 };
+
+// About::words of the names of an enumeration.
+template <const auto& kNames>
+inline constexpr auto kJoinedNames = [] {
+  constexpr std::size_t kLength = [] {
+    std::size_t length = 0;
+    for (const std::string_view name : kNames) length += name.size() + 1;
+    return length;
+  }();
+  std::array<char, kLength> joined{};  // ends with a 0 in place of the last '|'
+  std::size_t at = 0;
+  for (const std::string_view name : kNames) {
+    if (at > 0) joined[at++] = '|';
+    for (const char c : name) joined[at++] = c;
+  }
+  return joined;
+}();
+template <const auto& kNames>
+inline constexpr const char* kWordsOf = kJoinedNames<kNames>.data();
 
 // What OpenMetrics has too, and the gate may compare.
 constexpr About metric(const char* text, const char* label, Worse worse = Worse::kNeither) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "analysis/steps/roles.h"
+#include "classify/native_class.h"
+#include "event/vocabulary.h"
 #include "present/metrics/report_fields_findings.h"
 
 // The report's fields of devices and of the CPUs' samples and counters, and the report itself, of
@@ -61,14 +64,14 @@ constexpr auto fieldsOf(const DeviceInfo::Category*) {
 constexpr auto fieldsOf(const DeviceInfo::Copy*) {
   using C = DeviceInfo::Copy;
   return fieldList(field("kind", &C::kind),
-                   field("memory", &C::memory, {.words = "unknown|pageable|pinned|managed"}),
+                   field("memory", &C::memory, {.words = kWordsOf<kHostMemoryNames>}),
                    field("count", &C::count), field("time_ns", &C::time), field("bytes", &C::bytes),
                    field("bytes_per_s", &C::bytesPerSecond));
 }
 constexpr auto fieldsOf(const DeviceInfo::Call*) {
   using C = DeviceInfo::Call;
   return fieldList(field("name", &C::name),
-                   field("kind", &C::kind, {.words = "other|launch|copy|sync|allocate"}),
+                   field("kind", &C::kind, {.words = kWordsOf<kDeviceCallKindNames>}),
                    field("count", &C::count), field("time_ns", &C::time));
 }
 constexpr auto fieldsOf(const DeviceInfo*) {
@@ -87,25 +90,21 @@ constexpr auto fieldsOf(const DeviceInfo*) {
 
 constexpr auto fieldsOf(const NativeInfo::Class*) {
   using C = NativeInfo::Class;
-  return fieldList(
-      field("class", &C::name,
-            {.words = "program|interpreter|tensor|math|parallel|spin|decode|compression|network|"
-                      "storage|runtime|device|kernel|jit"}),
-      field("samples", &C::samples), field("ratio", &C::ratio));
+  return fieldList(field("class", &C::name, {.words = kWordsOf<kNativeClassNames>}),
+                   field("samples", &C::samples), field("ratio", &C::ratio));
 }
 constexpr auto fieldsOf(const NativeInfo::Function*) {
   using F = NativeInfo::Function;
-  return fieldList(field("library", [](const F& f) { return textOrNull(f.leaf.file); },
-                         {"a file's name; null: code that no file holds"}),
-                   field("function", [](const F& f) { return textOrNull(f.leaf.function); },
-                         {"null where the library's symbols do not say, or were not found"}),
-                   field("class", &F::className),
-                   field("role", &F::role, {.words = "helper|trainer|worker|pin|feeder|producer"}),
-                   field("ratio", [](const F& f) { return f.leaf.ratio; }), field("low", &F::low),
-                   field("high", &F::high), field("samples", &F::samples),
-                   field("processes", &F::processes),
-                   field("below", [](const F& f) { return hotPlace(f.below, nullptr); },
-                         {"the Python function most of it ran under"}));
+  return fieldList(
+      field("library", [](const F& f) { return textOrNull(f.leaf.file); },
+            {"a file's name; null: code that no file holds"}),
+      field("function", [](const F& f) { return textOrNull(f.leaf.function); },
+            {"null where the library's symbols do not say, or were not found"}),
+      field("class", &F::className), field("role", &F::role, {.words = kWordsOf<kRoleNames>}),
+      field("ratio", [](const F& f) { return f.leaf.ratio; }), field("low", &F::low),
+      field("high", &F::high), field("samples", &F::samples), field("processes", &F::processes),
+      field("below", [](const F& f) { return hotPlace(f.below, nullptr); },
+            {"the Python function most of it ran under"}));
 }
 constexpr auto fieldsOf(const NativeInfo*) {
   using N = NativeInfo;

@@ -289,6 +289,20 @@ class Outputs(reports.Folder):
         self.assertTrue(text.startswith("# earlier\n"))
         self.assertEqual(text.count("stallprof gate"), 2)
 
+    def test_marks_name_files_from_the_repositorys_root(self):
+        self.write("train/gate.toml", POLICY)
+        words = ["gate", "-c", "gate.toml", "--format", "github"]
+        runs = [["../" + name for name in side] for side in (self.base, self.head)]
+        place = os.path.join(self.dir, "train")
+
+        def marked(**env):
+            got = reports.call(*words, *runs[0], "--", *runs[1], cwd=place, env=env)
+            return set(re.findall(r"^::error file=([^,]*)", got.stdout.decode(), re.M))
+        self.assertEqual(marked(GITHUB_WORKSPACE="", CI_PROJECT_DIR=""), {"gate.toml"})
+        self.assertEqual(marked(GITHUB_WORKSPACE="/nonexistent", CI_PROJECT_DIR=self.dir), {"train/gate.toml"})
+        os.mkdir(os.path.join(self.dir, ".git"))
+        self.assertEqual(marked(GITHUB_WORKSPACE=place, CI_PROJECT_DIR=""), {"train/gate.toml"})
+
     def test_gitlab(self):
         got = json.loads(self.out("gitlab"))
         self.assertEqual(len(got), 2)

@@ -4,7 +4,8 @@ import os
 import socket
 import unittest
 
-from trials import Training, files_below, needs_view
+from programs import run
+from trials import PYTHON, STALLPROF, Training, files_below, needs_view
 
 
 class Verify(Training):
@@ -47,6 +48,18 @@ class Verify(Training):
         self.assertIn("has trials", self.stallprof("verify", self.recording, status=3).stderr)
         again = self.stallprof("verify", "--fix", advice["id"], self.recording, status=3)
         self.assertIn("that fix was tried", again.stderr)
+        self.assertEqual(self.report()["findings"][0]["advice"][0]["verify_command"],
+                         "stallprof verify --force --fix %s %s" % (advice["id"], self.recording))
+        # What is known stays where nothing replaces it: the command no longer runs, or no file can be written.
+        trials = os.path.join(self.recording, "trials")
+        kept = files_below(trials)
+        broken = self.stallprof("verify", "--force", self.recording, "--", PYTHON, "-c", "raise SystemExit(5)", status=3)
+        self.assertIn("base-1 made no steps and ended with 5", broken.stderr)
+        self.assertEqual(files_below(trials), kept)
+        read_only = run(["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && '
+                         'exec "$0" verify --force "$1"', STALLPROF, self.recording], 1, cwd=self.work)
+        self.assertIn("Read-only file system", read_only.stderr)
+        self.assertEqual(files_below(trials), kept)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,9 @@ TEST_CASE("without workers none are kept alive: PyTorch refuses that") {
 TEST_CASE("a change that a run can be given from outside is tried by verify") {
   Analysis a = one("transform.in_process", "more_workers", {"loader_arg", "num_workers", "0", "3"});
   CHECK(advised(a).verifyCommand == "stallprof verify --fix more_workers runs/before.stallprof");
+  a.findings[0].advice[0].outcome = "failed";
+  CHECK(advised(a).verifyCommand ==
+        "stallprof verify --force --fix more_workers runs/before.stallprof");
   for (const char* kind : {"tf.data", "torch.fastai"}) {
     a.run.loaders[0].kind = kind;
     CHECK(advised(a).verifyCommand.starts_with("stallprof run -o after.stallprof"));

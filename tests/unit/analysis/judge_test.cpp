@@ -419,6 +419,30 @@ TEST_CASE("a training whose memory grows is said to have none left soon") {
   CHECK(line.find("8 GB that are free last 80 s") != line.npos);
   f.run.memoryAvailable.reset();
   CHECK(grows(100'000'000).empty());
+  f.run.memoryAvailable = 8'000'000'000;
+  f.trainer.steps.clear();  // a program that makes a table is to keep it
+  CHECK(grows(100'000'000).empty());
+}
+
+TEST_CASE("throttling that was not measured is listed where there is a limit, and CPU use always") {
+  Facts f = factsOf(Training{});
+  f.run.throttledRatio.reset();
+  const auto listed = [&](const std::string& name) {
+    const auto lines = f.judge().notMeasured;
+    return std::find(lines.begin(), lines.end(), name) != lines.end();
+  };
+  CHECK_FALSE(listed("CPU throttling"));
+  CgroupUsage row;
+  row.cpuQuotaMilli = 500;
+  f.trace.cgroups.push_back({Nanos(1), row});
+  CHECK(listed("CPU throttling"));
+  f.run.throttledRatio = 0;
+  CHECK_FALSE(listed("CPU throttling"));
+  f.run.externalCpuRatio.reset();
+  f.run.jobCpuRatio = 0.5;
+  CHECK(listed("other programs' CPU"));
+  f.run.jobCpuRatio.reset();
+  CHECK(listed("CPU use, of this and of other programs"));
 }
 
 TEST_CASE("others' CPU costs no more than the job's threads waited for") {

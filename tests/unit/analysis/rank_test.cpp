@@ -195,7 +195,8 @@ TEST_CASE("what trials measured is certain beside a tie") {
   CHECK(ties(list[1]) == 1);
 }
 
-TEST_CASE("a gain that was measured by turns is a verdict beside other programs, too") {
+TEST_CASE(
+    "a gain that was measured is a verdict beside other programs and less that is unexplained") {
   const auto verdictWith = [](NoVerdict::Why why, double gain) {
     std::vector<Finding> list = {made("periodic.logging", Phase::kPeriodic, 1.4, Confidence::kLow)};
     list[0].advice[0].measured = gain;
@@ -211,7 +212,9 @@ TEST_CASE("a gain that was measured by turns is a verdict beside other programs,
   CHECK(v.boundBy == "periodic");
   CHECK(v.confidence == Confidence::kVerified);
   CHECK(verdictWith(NoVerdict::Why::kOthersCpu, 1.01).withheld);
-  CHECK(verdictWith(NoVerdict::Why::kUnexplained, 1.3).withheld);
+  CHECK(verdictWith(NoVerdict::Why::kUnexplained, 1.3).withheld);  // of a half: that may gain more
+  CHECK_FALSE(verdictWith(NoVerdict::Why::kUnexplained, 2.1).withheld);
+  CHECK(verdictWith(NoVerdict::Why::kNoFix, 2.1).withheld);  // it is of the rest, not of the data
 }
 
 TEST_CASE("what most of a finding is goes before it where its own fix gains about as much") {

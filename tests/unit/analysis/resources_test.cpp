@@ -196,6 +196,22 @@ TEST_CASE("under a quota what others use beyond it takes nothing from the job") 
   CHECK(equals(runWith("168s").externalCpuRatio, 8.0 / 40));
 }
 
+TEST_CASE("a quota's share is known of a window that is too short for the job's own CPU") {
+  TrainerFacts facts = trainerWith(false);
+  facts.windowBegin = Nanos(1'000'000'000);
+  facts.windowEnd = Nanos(2'500'000'000);
+  const auto runWith = [&](const std::string& cpu) {
+    const Trace trace = traceOf(
+        "0 host job_cpu=0\n1s host job_cpu=1s\n2s host job_cpu=2s\n"
+        "1s cgroup cpu_milli=500 throttled=1s cpu=" +
+        cpu + "\n2s cgroup cpu_milli=500 throttled=4s" + (cpu == "-1" ? "" : " cpu=1s") + "\n");
+    return measureRun(trace, facts, findRoles(trace));
+  };
+  CHECK(!runWith("0").jobCpuRatio);
+  CHECK(equals(runWith("0").throttledRatio, 0.75));
+  CHECK(!runWith("-1").throttledRatio);  // of the job's CPU, which is not known
+}
+
 TEST_CASE("a quota that came later stops a share of the job's own CPU, not of another group's") {
   const RunFacts run = runOf(traceOf("manifest cores_usable=2 cores_online=2\n"
                                      "0 host job_cpu=0\n20s host job_cpu=12s\n"

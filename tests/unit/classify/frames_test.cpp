@@ -21,6 +21,8 @@ TEST_CASE("installed files are named from their package on, the user's as they a
   CHECK(path("/tmp/torchinductor_me/ab/cabc.py") == "torchinductor_me/ab/cabc.py");
   CHECK(!users("/tmp/torchinductor_me/ab/cabc.py"));  // written by torch.compile
   CHECK(!users("/usr/lib/python3.11/os.py"));
+  CHECK(path("/opt/lib/stallprof/hook/stallprof_hook/loader.py") == "stallprof_hook/loader.py");
+  CHECK(!users("/opt/lib/stallprof/hook/stallprof_hook/loader.py"));
   for (const char* own : {"train.py", "/home/me/lib/python/train.py", "/srv/datasets/coco.py",
                           "<string>", "<stdin>", "/srv/python3.11/train.py"}) {
     INFO(own);

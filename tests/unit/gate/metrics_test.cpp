@@ -5,6 +5,9 @@
 #include <set>
 #include <string>
 
+#include "analysis/steps/roles.h"
+#include "classify/native_class.h"
+#include "event/vocabulary.h"
 #include "present/metrics/report_json.h"
 #include "tests/catch.h"
 
@@ -54,6 +57,22 @@ TEST_CASE("every metric is a number of the report's schema") {
     CHECK(kind.label.size() < 20);  // the column of the text output
   }
   CHECK(findMetric("steps.time_ns") == nullptr);
+}
+
+// The schema is closed: a report with another word is refused by its readers.
+TEST_CASE("every name of an enumeration is a word of the report's schema") {
+  const std::string schema = reportSchema();
+  for (const auto& names :
+       {std::vector<std::string_view>(kNativeClassNames.begin(), kNativeClassNames.end()),
+        std::vector<std::string_view>(kRoleNames.begin(), kRoleNames.end()),
+        std::vector<std::string_view>(kHostMemoryNames.begin(), kHostMemoryNames.end()),
+        std::vector<std::string_view>(kDeviceCallKindNames.begin(), kDeviceCallKindNames.end())}) {
+    Json words = Json::array();
+    for (const std::string_view name : names) words.push_back(name);
+    const std::string list = words.dump();
+    INFO(list);
+    CHECK(Json::parse(schema).dump().find(list) != std::string::npos);
+  }
 }
 
 }  // namespace stallprof

@@ -137,12 +137,15 @@ TEST_CASE("a mark at the policy is where the checkout has it") {
   const GateResult r = judged({}, head, policy);
   const auto marked = [&](const char* path) {
     GateOutput options;
+    options.directory = "/src/repo/train";
     options.checkout = "/src/repo";
     options.policy = path;
     return gateOutput("github", r, options);
   };
   CHECK_THAT(marked("/src/repo/ci/gate.toml"), Contains("file=ci/gate.toml,"));
-  CHECK_THAT(marked("ci/gate.toml"), Contains("file=ci/gate.toml,"));
+  CHECK_THAT(marked("gate.toml"), Contains("file=train/gate.toml,"));
+  CHECK_THAT(marked("../ci/gate.toml"), Contains("file=ci/gate.toml,"));
+  CHECK_THAT(marked("../../gate.toml"), Contains("file=stallprof-gate.toml,"));
   CHECK_THAT(marked("/else/gate.toml"), Contains("file=stallprof-gate.toml,"));
 }
 
