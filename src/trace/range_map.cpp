@@ -28,18 +28,26 @@ std::optional<RangeMeaning> known(std::string_view word) {
 // Names are few, ranges many: each name is read once.
 class Meanings {
  public:
-  Meanings(const Trace& trace, const std::vector<Untrusted>& words) : trace_(trace) {
-    for (const Untrusted& word : words)
-      if (auto parsed = parseRangeMeaning(word.raw()); parsed.ok())
-        all_.push_back(std::move(parsed).value());
+  Meanings(Trace& trace, const std::vector<Untrusted>& words) : trace_(trace) {
+    trace.mapsFitted.resize(words.size());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      auto parsed = parseRangeMeaning(words[i].raw());
+      if (parsed.ok())
+        all_.emplace_back(std::move(parsed).value(), i);
+      else
+        trace.mapsFitted[i] = true;  // it is said where it is given
+    }
   }
 
   // What a map says of the name; null: nothing does.
   [[nodiscard]] const RangeMeaning* of(StringId name) {
     const auto [at, isNew] = found_.try_emplace(name, nullptr);
     if (!isNew) return at->second;
-    for (const RangeMeaning& meaning : all_)
-      if (meaning.fits(trace_.text(name))) at->second = &meaning;
+    for (const auto& [meaning, word] : all_)
+      if (meaning.fits(trace_.text(name))) {
+        at->second = &meaning;
+        trace_.mapsFitted[word] = true;
+      }
     return at->second;
   }
   [[nodiscard]] bool namesStep(StringId name) {
@@ -49,8 +57,8 @@ class Meanings {
   }
 
  private:
-  const Trace& trace_;
-  std::vector<RangeMeaning> all_;
+  Trace& trace_;
+  std::vector<std::pair<RangeMeaning, std::size_t>> all_;  // with the index of its word
   std::unordered_map<StringId, const RangeMeaning*> found_;
   std::unordered_map<StringId, bool> steps_;
 };
@@ -120,9 +128,9 @@ void readRanges(Trace& trace, const std::vector<Untrusted>& words) {
     const Range& range = row.data;
     if (range.duration <= Nanos{}) continue;  // a mark, not a range
     if (auto step = stepOf(trace, meanings, row)) trace.steps.push_back(*step);
+    if (trace.text(range.domain) == kMarksDomain) continue;  // it says itself what it is
     const RangeMeaning* meaning = meanings.of(range.name);
     if (!meaning || meaning->is != RangeMeaning::Is::kPhase) continue;
-    if (trace.text(range.domain) == kMarksDomain) continue;  // it says itself what it is
     if (there.count({range.thread, row.at, range.name}) != 0) continue;
     trace.spans.push_back(
         {row.at,

@@ -14,8 +14,10 @@
 #include "analysis/facts/usage.h"
 #include "base/largest.h"
 #include "base/stats.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "classify/frames.h"
+#include "event/range_names.h"
 
 namespace stallprof {
 namespace {
@@ -171,6 +173,19 @@ Maybe<double> samplesOf(const Trace& trace, const TrainerFacts& trainer) {
   return samples;
 }
 
+// A map that changes nothing is misspelled, or for another program.
+std::string unfitted(const Trace& trace, const Untrusted& map) {
+  constexpr std::size_t kMaxNames = 3;
+  std::vector<std::string> names;
+  for (const auto& row : trace.ranges) {
+    const std::string name = inQuotes(toUtf8(trace.text(row.data.name)), 40);
+    if (trace.text(row.data.domain) == kMarksDomain || names.size() == kMaxNames) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return "--map " + inQuotes(toUtf8(map.raw()), 128) + " fits no range of the run" +
+         (names.empty() ? ": it has none." : ", whose ranges are " + joined(names, ", ") + ".");
+}
+
 }  // namespace
 
 std::vector<std::string> remarksOf(const Trace& trace) {
@@ -183,6 +198,8 @@ std::vector<std::string> remarksOf(const Trace& trace) {
     remarks.push_back("/dev/shm was full (" + bytesText(static_cast<double>(full)) +
                       "): processes that write more to it are killed by SIGBUS, for example "
                       "workers that send batches.");
+  for (std::size_t i = 0; i < trace.mapsFitted.size(); ++i)
+    if (!trace.mapsFitted[i]) remarks.push_back(unfitted(trace, trace.manifest.maps[i]));
   std::size_t clocks = 0;
   for (const auto& row : trace.gaps)
     if (row.data.duration == Nanos{} && !row.data.why.none() && clocks++ < kMaxClocks)

@@ -145,6 +145,8 @@ struct StackFacts {
   double drawing = 0;  // of that: inside next(), in the samplers that draw a batch's indices
   // Of that: the same before an epoch's first batch, as its iterator is made.
   double drawingAhead = 0;
+  // Of that, where nothing else names it: waiting in a loader, while nobody is seen to work for it.
+  double fetchWaits = 0;
   double releasing = 0;  // of that: unmapping the shared memory of batches that workers sent
   // Runs of samples that compile, after warm-up; back to back they are one.
   double compilations = 0;

@@ -40,6 +40,13 @@ TEST_CASE("what befell a run from outside is said") {
         std::vector<std::string>{"The control group of the run had no memory left: the kernel "
                                  "killed 1 process of it."});
   CHECK(remarksOf(traceOf(begun + "4s host shm_used=90 shm_total=100\n")).empty());
+  const std::string maps = begun + "manifest map=\"forward=compute\"\nmanifest map=\"fwd*=load\"\n";
+  CHECK(remarksOf(traceOf(maps)).size() == 2);
+  CHECK(remarksOf(traceOf(maps))[1] == "--map 'fwd*=load' fits no range of the run: it has none.");
+  CHECK(remarksOf(traceOf(maps + "4s range thread=1 duration=1s name=\"forward\"\n"
+                                 "5s range thread=1 duration=1s name=\"copy\"\n")) ==
+        std::vector<std::string>{"--map 'fwd*=load' fits no range of the run, whose ranges are "
+                                 "'forward', 'copy'."});
   const auto full = remarksOf(traceOf(begun + "4s host shm_used=999 shm_total=1000\n"));
   REQUIRE(full.size() == 1);
   CHECK(full[0].starts_with("/dev/shm was full (1 kB)"));

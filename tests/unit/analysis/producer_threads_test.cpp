@@ -425,6 +425,31 @@ TEST_CASE("without known steps what a pool was asked for is not known to be data
   CHECK(near3(a.breakdown.phase->compute, 0));
 }
 
+TEST_CASE("without known steps a loader's wait is for data, also while its workers are asleep") {
+  const std::string get = " file=\"/usr/lib/python3.11/multiprocessing/queues.py\" "
+                          "function=\"Queue.get\" first_line=98 line=";
+  std::string text = test::kTrainer +
+                     "0 stack stack=1 file=\"train.py\" function=\"<module>\" line=12\n"
+                     "0 stack stack=2 caller=1 file=\"/u/site-packages/torch/utils/data/"
+                     "dataloader.py\" function=\"_MultiProcessingDataLoaderIter._try_get_data\" "
+                     "line=1120\n0 stack stack=3 caller=2" +
+                     get + "113\n0 stack stack=4 caller=2" + get + "122\n";
+  for (int i = 0; i < 100; ++i) {  // 90 % of the time asleep in poll(), then it reads the batch
+    const auto at = [&](int ms) { return std::to_string(i * 100 + ms) + "ms "; };
+    text += at(0) + "slice thread=1 duration=90ms samples=9 wait=poll\n" + at(10) +
+            "stack_slice thread=1 duration=80ms samples=9 stack=3\n" + at(90) +
+            "slice thread=1 duration=10ms run=10ms samples=1 wait=running\n" + at(100) +
+            "stack_slice thread=1 samples=1 stack=4\n";
+  }
+  const Analyzed answer = analyzeWithFacts(test::traceOf(text));
+  CHECK_FALSE(answer.analysis.steps.source);
+  CHECK(answer.trainer.loopAt.none());  // of Queue.get(), or of anything else in the loader
+  REQUIRE(answer.analysis.breakdown.blame);
+  CHECK(near3(answer.analysis.breakdown.blame->unknown, 1));
+  CHECK(near3(answer.analysis.breakdown.ratio->dataWait, 1));
+  CHECK(near3(answer.analysis.breakdown.ratio->other, 0));
+}
+
 TEST_CASE("without known steps the thread that updates a model is the one that the report is of") {
   const std::string more =
       "0 thread thread=3 process=1 tid=102 name=\"python3\"\n"

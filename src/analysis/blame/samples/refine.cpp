@@ -67,7 +67,13 @@ void refine(const StackFacts& facts, Split& split, Blame& blame) {
   split.compute = sure;
   split.other = split.annotatedOther;
   move(facts.step, Phase::kCompute, compute, split, blame);
+  const Nanos fetching = facts.gap.all.samples >= kEnoughWorkerSamples
+                             ? scaled(other, facts.fetchWaits / facts.gap.time)
+                             : Nanos{};
   move(facts.gap, Phase::kOther, other, split, blame);
+  split.wait += fetching;
+  blame.unknown += fetching;
+  other -= fetching;
   split.compute += compute;
   split.other += other;
 }

@@ -231,6 +231,8 @@ void TrainerSamples::count(const StackLabel& label, const Place& place, const Sa
   if (place.open() && seen.phase == Phase::kCompute && computes(label, sample))
     facts_.modelTime += weight;
   if (place.gap) facts_.gap.add(seen.phase, sample.stack, weight);
+  if (place.gap && seen.waits && label.fetches && seen.phase == Phase::kUnknown)
+    facts_.fetchWaits += weight;
   const bool data = seen.phase == Phase::kTransform;
   if (place.open() && !seen.waits && sample.stack->gil != Gil::kUnknown &&
       (data || seen.phase == Phase::kCompute)) {

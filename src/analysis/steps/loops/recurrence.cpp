@@ -69,6 +69,7 @@ class Watcher {
       frame.depth = caller.depth + 1;
     }
     if (seen.kind != FrameKind::kPython || frame.depth >= kDeepest) return;
+    if (labels_.of(seen.stack, Side::kTrainer).fetches) return;  // a loader's own loops
     const Name name{frame.outer, seen.function, seen.file, seen.firstLine};
     const auto [at, isNew] = known_.try_emplace(name, watched_.size());
     if (isNew) {
