@@ -139,6 +139,10 @@ CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
   if (!base.empty()) r.base = median({base.begin(), base.end()});
   if (!head.empty()) r.head = median({head.begin(), head.end()});
   Maybe<double> size = sizeOf(base, head, r.scale);
+  // One estimator for all checks of a metric: a budget's change is its shift's.
+  const Maybe<Shift> shift =
+      size ? measureShift(base, head, r.scale, alpha, r.scale.shiftOf(check.floor)) : std::nullopt;
+  if (shift) size = shift->size;
   if (size) r.change = r.scale.shownOf(*size);
   if (head.empty() || (base.empty() && check.kind != Check::Kind::kBudget)) return r;
   if (check.kind == Check::Kind::kBudget) {
@@ -148,11 +152,7 @@ CheckResult judgeCheck(const Check& check, const Policy& policy, double alpha,
   } else if (!size) {
     judgeOrder(r, policy, alpha, base, head);
   } else {
-    r.shift = measureShift(base, head, r.scale, alpha, r.scale.shiftOf(check.floor));
-    if (r.shift) {
-      size = r.shift->size;
-      r.change = r.scale.shownOf(*size);
-    }
+    r.shift = shift;
     const std::size_t runs = std::min(base.size(), head.size());
     if (runs < policy.minRuns)
       judgeFew(r, policy, runs, *size);

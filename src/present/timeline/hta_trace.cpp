@@ -48,7 +48,10 @@ struct HtaWords {
 
 class HtaSink final : public TraceSink {
  public:
-  HtaSink(const Trace& trace, ByteStream& out) : trace_(trace), out_(out) {}
+  HtaSink(const Trace& trace, ByteStream& out) : trace_(trace), out_(out) {
+    for (const auto& row : trace.loaders)
+      if (row.data.workers > 0) withWorkers_.emplace(row.data.process, row.data.loader);
+  }
 
   void lane(const TraceLane&) override {}  // named with its first slice: most have none here
 
@@ -81,7 +84,9 @@ class HtaSink final : public TraceSink {
     words.name = slice.name;
     words.args = jsonArgs(slice);
     if (slice.kind == SliceKind::kFetch) {
-      const bool many = trace_.fetches[slice.row].data.worker >= 0;
+      const Fetch& fetch = trace_.fetches[slice.row].data;  // one of an import names no worker
+      const bool many = fetch.worker >= 0 ||
+                        withWorkers_.contains({trace_.thread(fetch.thread).process, fetch.loader});
       words.name = std::string("enumerate(DataLoader)#_") +
                    (many ? "MultiProcessing" : "SingleProcess") + "DataLoaderIter.__next__";
     }
@@ -159,6 +164,7 @@ class HtaSink final : public TraceSink {
   std::set<std::int64_t> processes_;
   std::set<std::uint32_t> joined_;  // correlations that a call has; bounded as the slices are
   Nanos last_{};
+  std::set<std::pair<ProcessId, std::uint32_t>> withWorkers_;  // loaders
 };
 
 // The devices of the trainer's process, numbered by appearance as the lanes are.

@@ -302,6 +302,18 @@ TEST_CASE("a budget holds the head alone, above or below") {
   CHECK_THAT(over.headline, Contains("budget: at most 15 %"));
 }
 
+TEST_CASE("the change beside a budget is that of the same metric's comparison") {
+  Policy policy = policyOf(checkOf("steps.time_ns.p50", Check::Kind::kShift));
+  policy.checks.push_back(checkOf("steps.time_ns.p50", Check::Kind::kBudget));
+  policy.checks.back().bound = 1e12;
+  Side head = sampleSide(110, 0.01);
+  head[0].numbers["steps.time_ns.p50"] *= 3;  // moves a mean, and hardly a median
+  const GateResult r = judged(sampleSide(100, 0.01), head, policy);
+  REQUIRE(r.checks[0].change);
+  CHECK(std::abs(*r.checks[0].change - 0.1) < 0.02);
+  CHECK(r.checks[0].change == r.checks[1].change);
+}
+
 TEST_CASE("a counter that must not change may not, and one that is not steady is not judged") {
   const Policy policy = policyOf(checkOf("steps.count", Check::Kind::kExact, Worse::kNeither));
   const Side base = sampleSide(100, 0.05, 0.1, 1);

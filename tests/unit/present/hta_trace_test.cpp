@@ -132,6 +132,12 @@ TEST_CASE("fetches are named as torch's own profiler names them") {
   CHECK(count(many, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") > 100);
   const std::string none = drawHta(sampleOf(goldenText("in_process"))).text;
   CHECK(count(none, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") > 100);
+  // The fetch that ends an epoch is of no worker, nor is any of an imported trace.
+  const std::string imported = replaced(goldenText("too_few_workers"), " worker=0 ready", " ready");
+  for (const std::string& text : {many, drawHta(sampleOf(imported)).text}) {
+    CHECK(count(text, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__") > 100);
+    CHECK(count(text, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__") == 0);
+  }
 }
 
 TEST_CASE("a long run is cut to as many steps as HTA can work through, unless all are asked for") {
