@@ -111,7 +111,7 @@ struct Trace {
   Table<DeviceCall> deviceCalls;
   Table<DeviceCallUse> deviceCallUses;
   Table<Range> ranges;
-  Table<StepRange> steps;  // of `ranges`; range_map.h
+  Table<StepRange> steps;        // of `ranges`; range_map.h
   std::vector<bool> mapsFitted;  // of manifest.maps: a range of such a name was there
   Table<DeviceUsage> deviceUsages;
   Table<DeviceProcess> deviceProcesses;

@@ -71,8 +71,8 @@ void join(const Trace& trace, StackFacts& all, StackFacts&& part) {
   addMembers<&F::modelTime, &F::inLongGaps, &F::ownPython, &F::gilKnown, &F::ownLockWaits,
              &F::stepLockWaits, &F::lockBeside, &F::lockProducers, &F::lockOthers, &F::openingFiles,
              &F::readingFiles, &F::trainerTime, &F::ranByClock, &F::ranBySamples, &F::waitsAfter,
-             &F::drawing, &F::drawingAhead, &F::releasing, &F::fetchWaits, &F::compilations, &F::predicting,
-             &F::predictions, &F::lockWaits>(all, part);
+             &F::drawing, &F::drawingAhead, &F::releasing, &F::fetchWaits, &F::compilations,
+             &F::predicting, &F::predictions, &F::lockWaits>(all, part);
   for (const auto lock : {&F::lockOfData, &F::lockOfCompute})
     addMembers<&F::LockShare::samples, &F::LockShare::held>(all.*lock, part.*lock);
   for (const auto sum : {&F::trainer, &F::ownIdle, &F::lockWanted}) (all.*sum).join(part.*sum);

@@ -426,8 +426,9 @@ TEST_CASE("without known steps what a pool was asked for is not known to be data
 }
 
 TEST_CASE("without known steps a loader's wait is for data, also while its workers are asleep") {
-  const std::string get = " file=\"/usr/lib/python3.11/multiprocessing/queues.py\" "
-                          "function=\"Queue.get\" first_line=98 line=";
+  const std::string get =
+      " file=\"/usr/lib/python3.11/multiprocessing/queues.py\" "
+      "function=\"Queue.get\" first_line=98 line=";
   std::string text = test::kTrainer +
                      "0 stack stack=1 file=\"train.py\" function=\"<module>\" line=12\n"
                      "0 stack stack=2 caller=1 file=\"/u/site-packages/torch/utils/data/"
