@@ -81,7 +81,7 @@ std::string whyNotChanged(const Overrides& overrides) {
 int runUnrecorded(const std::vector<std::string>& command, const Inherited* inherited) {
   if (inherited != nullptr) inherited->restore();
   const int error = execUntouched(command);
-  printLine(inQuotes(command[0]) + ": " + errnoText(error));
+  printLine(execFailureText(command[0], error));
   return execFailureStatus(error);
 }
 
@@ -241,7 +241,7 @@ std::optional<int> Session::startCommand() {
   if (started.error != 0) {
     front_->reap();
     recorder.discard(kFinishLimit);
-    printLine(inQuotes(options_.command[0]) + ": " + errnoText(started.error));
+    printLine(execFailureText(options_.command[0], started.error));
     return execFailureStatus(started.error);
   }
   if (started.untouched)

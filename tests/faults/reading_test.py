@@ -125,7 +125,7 @@ class Reading(Case):
         secret = self.path("secret")
         with open(secret, "w") as file:
             file.write('{"schema": "stallprof.trials/1", "notes": ["a secret"]}')
-        for name, said in (("manifest.json", b""), ("events-000001.seg", b"segment_missing 1"),
+        for name, said in (("manifest.json", b""), ("events-000001.seg", b"1 missing segment"),
                            ("trials/outcome.json", b"The results of its trials are not shown")):
             for way in (os.mkfifo, lambda path: os.symlink(secret, path)):
                 copy = self.path("%d.stallprof" % next(self.numbers))

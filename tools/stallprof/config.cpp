@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stallprof/config.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -124,7 +125,7 @@ class ConfigReader : TomlFile {
   std::string textOf(const Argument& argument, const TomlValue& value) {
     if (std::string text = value.text(); !text.empty()) return text;
     if (const auto* whole = value.as<std::int64_t>()) return std::to_string(*whole);
-    if (const auto* number = value.as<double>()) return std::to_string(*number);
+    if (const auto* number = value.as<double>()) return fmt::format("{}", *number);
     fail(value, argument.longName().substr(2) + " takes a string or a number");
     return "";
   }

@@ -13,12 +13,16 @@ int main(int argc, char** argv) {
   using namespace stallprof;
   restoreEnvironment();
   const std::vector<std::string> all(argv + std::min(argc, 1), argv + argc);
-  const std::string verb = all.empty() ? "--help" : all[0];
+  std::string verb = all.empty() ? "--help" : all[0];
+  std::vector<std::string> words(all.begin() + (all.empty() ? 0 : 1), all.end());
+  if (verb == "help" && words.size() == 1) {  // as `VERB --help`
+    verb = words[0];
+    words = {"--help"};
+  }
   if (verb == "--version") return afterPrinting(std::puts("stallprof " STALLPROF_VERSION) < 0);
   if (verb == "--help" || verb == "-h" || verb == "help")
     return afterPrinting(std::fputs(usage().c_str(), stdout) < 0);
 
-  const std::vector<std::string> words(all.begin() + 1, all.end());
   if (verb == "manual") return runVerb({"manual", "", "", makeManual}, words);  // for the build
   if (const Verb* found = findVerb(verb)) return afterPrinting(runVerb(*found, words));
 

@@ -76,6 +76,7 @@ class RunCommand final : public LaunchCommand {
       addWhole(app, name, {1, 1000000000, "a whole number from 1"}, help,
                [&into](unsigned number) { into = number; });
     };
+    constexpr unsigned kMaxThreads = 4096;  // more than any host has: a slip of the finger
     addRepeated(app, "--set", set_,
                 "change an argument of the program's PyTorch DataLoader (NAME=VALUE, repeatable), "
                 "without a change to its code: num_workers, prefetch_factor, persistent_workers, "
@@ -85,9 +86,10 @@ class RunCommand final : public LaunchCommand {
     addText(app, "--loader", overrides.loaderAt,
             "FILE:LINE of the loader that --set changes, as in the report (default: every loader "
             "of the program)");
-    count("--threads", overrides.threads,
-          "threads of each native thread pool of the program: PyTorch, OpenMP, MKL, OpenBLAS, "
-          "OpenCV");
+    addWhole(app, "--threads", {1, kMaxThreads, "a whole number from 1 to 4096"},
+             "threads of each native thread pool of the program: PyTorch, OpenMP, MKL, OpenBLAS, "
+             "OpenCV",
+             [&overrides](unsigned threads) { overrides.threads = threads; });
     addText(app, "--allocator", allocator_,
             "the command's memory allocator: keep (the C library's, which then keeps freed "
             "memory), jemalloc, tcmalloc, mimalloc, or the path of a library");
@@ -146,7 +148,7 @@ class RunCommand final : public LaunchCommand {
     if (gpu_ == "whole") options_.gpu = GpuTracing::kWhole;
     if (gpu_ == "windows") options_.gpu = GpuTracing::kWindows;
     if (gpu_.empty() || options_.gpu != GpuTracing::kOff) return "";
-    return "--gpu takes nothing or windows, not " + inQuotes(gpu_);
+    return "--gpu takes nothing, whole or windows, not " + inQuotes(gpu_);
   }
 
   std::string takeProgress(const std::string& text) {

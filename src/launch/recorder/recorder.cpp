@@ -72,6 +72,7 @@ class Recorder {
 
  private:
   void waitUntil(Nanos due);
+  void noteOrphaned();
   void readMessages();
   void handle(const ControlMessage& message);
   void watchCommand(pid_t command);
@@ -176,15 +177,20 @@ void Recorder::run() {
     clocks_.sample({t, realtimeNow(), boottimeNow()}, planned_, *writer_);
     work(t);
     readMessages();
-    if (control_.closed() && !std::exchange(orphaned_, true))
-      log_->write(LogLevel::kWarning, plan_.attached
-                                          ? "the front is gone: the recording ends"
-                                          : "the front is gone; recording until the command ends");
+    if (!done_ && control_.closed() && !std::exchange(orphaned_, true)) noteOrphaned();
     // Of attach the command is somebody's server, which may run for days.
     if (control_.closed() && (plan_.attached || commandGone())) done_ = true;
     if (!done_) waitUntil(nextDue());
   }
   discard_ ? discard() : finish();
+}
+
+void Recorder::noteOrphaned() {
+  const char* const why =
+      plan_.attached
+          ? "stallprof attach was killed: the recording ended"
+          : "stallprof run was killed; recorded until the command ended, how is not known";
+  writer_->emit(now(), Gap{Nanos(0), writer_->intern(why)});
 }
 
 Nanos Recorder::nextDue() const {

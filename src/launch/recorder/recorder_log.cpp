@@ -62,9 +62,10 @@ void RecorderLog::writeNote(const Event& event) {
                                     std::string(nameOf(source->state)) +
                                     (why.empty() ? "" : ", " + why));
   } else if (const auto* gap = std::get_if<Gap>(&event.payload)) {
-    char length[32];
-    std::snprintf(length, sizeof length, "gap of %.3f s", seconds(gap->duration));
-    log_.write(LogLevel::kWarning, length + (": " + std::string(writer_.textOf(gap->why))));
+    char length[32] = "";  // of a moment: none
+    if (gap->duration > Nanos(0))
+      std::snprintf(length, sizeof length, "gap of %.3f s: ", seconds(gap->duration));
+    log_.write(LogLevel::kWarning, length + std::string(writer_.textOf(gap->why)));
   }
 }
 

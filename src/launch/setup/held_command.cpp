@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "base/text.h"
+
 namespace stallprof {
 namespace {
 
@@ -96,6 +98,21 @@ HeldCommand::Started HeldCommand::release() {
 }
 
 int execFailureStatus(int error) { return error == ENOENT ? 127 : 126; }
+
+std::string execFailureText(const std::string& command, int error) {
+  std::string text = inQuotes(command) + ": " + errnoText(error);
+  if (error != ENOENT) return text;
+  if (command.find('/') != std::string::npos && ::access(command.c_str(), F_OK) == 0)
+    return text +
+           " (the file is there: the interpreter that its first line names is not, or the "
+           "loader of its shared libraries)";
+  // `run --drain 4 -- ...`
+  if (command.find_first_not_of("0123456789") == std::string::npos)
+    return text +
+           " (the value of an option that needs none goes behind '=', as in --drain=" + command +
+           ")";
+  return text;
+}
 
 int execUntouched(const std::vector<std::string>& argv) {
   ::execvp(argv[0].c_str(), pointers(argv).data());

@@ -44,6 +44,8 @@ class HeldCommand {
 
 // What `env` exits with when exec fails: 127 for ENOENT, else 126.
 [[nodiscard]] int execFailureStatus(int error);
+// Why it could not be executed, for the user: also what lacks where the file itself is there.
+[[nodiscard]] std::string execFailureText(const std::string& command, int error);
 
 // Replaces this process by the command as if we had never been there. Returns exec's errno.
 [[nodiscard]] int execUntouched(const std::vector<std::string>& argv);

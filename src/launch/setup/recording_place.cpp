@@ -37,6 +37,12 @@ std::string inUsualPlace(const std::string& name, const std::vector<std::string>
   return (std::filesystem::path(wanted.empty() ? kTemporary : wanted) / name).string();
 }
 
+// Not ".stallprof" in a directory, which nobody would see, nor "...stallprof".
+bool namesFile(const std::string& recording) {
+  const std::string stem = std::filesystem::path(recording).stem().string();
+  return stem != ".stallprof" && stem.find_first_not_of('.') != std::string::npos;
+}
+
 // The first file beside the recording that a report would have and that is there; empty: none.
 std::string takenReport(const std::string& recording,
                         const std::vector<LaunchOptions::Report>& reports) {
@@ -107,6 +113,9 @@ Result<std::string> chooseRecording(const LaunchOptions& options,
                : recordingNameBy(options.name, options.command, realtimeNow(), ::getpid(),
                                  environment);
     if (options.name.empty()) name = inUsualPlace(name, environment);
+    if (!namesFile(name))
+      return Error{Error::Kind::kUsage, "--name " + inQuotes(options.name) +
+                                            " gives no name of a recording, but " + inQuotes(name)};
     const std::string first = name;
     name = untaken(first, options.reports);
     if (name.empty()) return existsAlready(first, "choose another with -o");

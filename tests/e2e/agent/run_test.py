@@ -158,7 +158,7 @@ class UnderStallprof(unittest.TestCase):
         self.assertNotIn('no window', source['why'] or '')
         refused = subprocess.run([BUILD + '/bin/stallprof', 'run', '--gpu=always', '--', 'true'], capture_output=True, text=True)
         self.assertEqual(refused.returncode, 125)
-        self.assertIn("--gpu takes nothing or windows, not 'always'", refused.stderr)
+        self.assertIn("--gpu takes nothing, whole or windows, not 'always'", refused.stderr)
 
     def test_where_no_driver_is_a_run_that_asked_for_the_gpu_says_so(self):
         drivers = ('/dev/nvidiactl', '/proc/driver/nvidia/version', '/dev/dxg')

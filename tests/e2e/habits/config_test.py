@@ -154,7 +154,9 @@ class Reading(Config):
             with open(os.path.join(self.dir, value.strip('"') + ".stallprof", "log")) as log:
                 self.assertIn(said, log.read())
         self.write("stallprof.toml", '[run]\ngpu = "always"\n')
-        self.fails("--gpu takes nothing or windows, not 'always'", "run", "--", "true", status=125)
+        self.fails("--gpu takes nothing, whole or windows, not 'always'", "run", "--", "true", status=125)
+        self.write("stallprof.toml", '[run]\nhz = 1.5\n')
+        self.fails("--hz takes a whole number from 1 to 1000, not '1.5'", "run", "--", "true", status=125)
 
 
 class Strictness(Config):

@@ -32,6 +32,9 @@ class Manual(unittest.TestCase):
         self.assertGreaterEqual(len(VERBS), 8)
         self.assertIn("--hz", options("run"))
         self.assertIn("-o", options("report"))
+        self.assertEqual(said("help", "gate"), said("gate", "--help"))
+        nothing = subprocess.run([STALLPROF, "help", "gaet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual((nothing.returncode, nothing.stdout), (2, b""))
 
     def test_every_option_is_on_its_page(self):
         for verb in VERBS:

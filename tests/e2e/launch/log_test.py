@@ -76,7 +76,10 @@ class Log(Case):
         front.kill()
         front.communicate(timeout=60)
         until(lambda: "the end of the command was not seen" in content(log), "its end")
-        self.assertIn("warning the front is gone; recording until the command ends", content(log))
+        self.assertIn("warning stallprof run was killed; recorded until the command ended", content(log))
+        report = subprocess.run([STALLPROF, "report", recording], stdout=subprocess.PIPE, check=True).stdout.decode()
+        self.assertIn("During the run: stallprof run was killed; recorded until the command ended, how is not known.",
+                      " ".join(report.split()))
 
     def test_a_log_that_cannot_grow_changes_nothing(self):
         # Files of at most 2 blocks: the segment and the log run into the limit, the job does not.

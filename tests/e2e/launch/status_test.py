@@ -59,6 +59,7 @@ class Status(Case):
                 if plain.returncode in (126, 127) and plain.stderr.startswith(b"env:"):
                     self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
                     self.assertFalse(os.path.exists(recording))
+                self.assertEqual(b"interpreter" in done.stderr.replace(command.encode(), b""), name == "bad interpreter")
 
     def line(self, done, status, *parts):
         self.assertEqual(done.returncode, status, done.stderr)
@@ -73,9 +74,11 @@ class Status(Case):
                       ["--hz", "many", "true"], ["--hz", "0", "true"], ["--budget", "0.09", "true"],
                       ["--budget", "25.1", "true"], ["--budget", "nan", "true"],
                       ["--budget", "1%", "true"], ["--report", "pdf", "true"],
-                      ["--report", "json=", "true"], ["--price", "-1", "true"]):
+                      ["--report", "json=", "true"], ["--price", "-1", "true"],
+                      ["--threads", "4097", "true"], ["--name", "/", "true"], ["--name", "%q{NO_SUCH}", "true"]):
             with self.subTest(words):
                 self.line(self.run_words(run + words), 125)
+        self.line(self.run_words(run + ["--drain", "4", "--", "true"]), 127, b"as in --drain=4")
         self.assertEqual(os.listdir(self.dir), [])
 
     def test_a_place_that_cannot_hold_the_recording_is_one_line_and_125(self):

@@ -235,10 +235,23 @@ TEST_CASE("no verdict comes with its reason") {
 
 TEST_CASE("an unfinished, damaged or failed run is named above the verdict") {
   const std::string text = reportText(samples::damaged(), wide(100));
-  for (const char* words : {"! The recording has no end", "! Damaged recording (frame_torn 1",
-                            "! The command was ended by signal 9."}) {
+  for (const char* words :
+       {"! The recording has no end", "! Damaged recording (1 byte after the last whole",
+        "! The command was ended by signal 9."}) {
     CHECK(contains(text, words));
     CHECK(text.find(words) < text.find("VERDICT"));
+  }
+}
+
+TEST_CASE("every loss is said in words, not by its name in the recording") {
+  for (const std::string_view loss : kLossNames) {
+    Analysis a = samples::damaged();
+    const std::string name(loss);
+    a.coverage.losses = {{name, 2}};
+    INFO(name);
+    const std::string text = reportText(a, wide(160));
+    CHECK(contains(text, "lost: 2 "));
+    CHECK_FALSE(contains(text, name));
   }
 }
 
