@@ -43,6 +43,17 @@ std::string othersUsed(const Evidence& e) {
          ": intervals are widened by that.";
 }
 
+// Where they use much, why that is no problem.
+std::string usedByOthers(const RunFacts& r) {
+  constexpr double kMuch = 0.25;
+  const std::string text = "other programs' CPU " + percentText(*r.externalCpuRatio);
+  if (*r.externalCpuRatio <= kMuch) return text;
+  return text + (r.queuedRatio ? " (the job waited for " +
+                                     percentText(std::min(*r.queuedRatio, *r.externalCpuRatio)) +
+                                     " of the cores)"
+                               : " (cores were idle)");
+}
+
 // Work on another node of memory is a fact of the run; it is named here where it takes time, or
 // where what it would slow takes time and nothing shows how much of that is the way.
 void addNodes(const Evidence& e, const NumaUse& numa, std::vector<std::string>& lines) {
@@ -98,8 +109,7 @@ std::vector<std::string> notAProblem(const Evidence& e, const std::vector<Findin
   const RunFacts& r = e.run;
   if (r.throttledRatio)
     list.add("host.cpu_throttled", "CPU throttling " + percentText(*r.throttledRatio));
-  if (r.externalCpuRatio && !othersWidened(e))
-    list.add("host.noisy_neighbour", "other programs' CPU " + percentText(*r.externalCpuRatio));
+  if (r.externalCpuRatio && !othersWidened(e)) list.add("host.noisy_neighbour", usedByOthers(r));
   const bool killed = killedForMemory(e.trace) > 0;
   if (r.memoryPressureRatio && !killed)
     list.add("host.memory_pressure", "memory pressure " + percentText(*r.memoryPressureRatio));

@@ -455,6 +455,9 @@ TEST_CASE("others' CPU costs no more than the job's threads waited for") {
   f.run.jobCpuRatio = 0.6;
   CHECK(named(0.4, std::nullopt));
   CHECK_FALSE(named(0.4, 0.02));
+  const auto fine = f.judge().notAProblem;  // and why so much is no problem
+  CHECK(std::find(fine.begin(), fine.end(),
+                  "other programs' CPU 40 % (the job waited for 2 % of the cores)") != fine.end());
   CHECK(named(0.4, 0.3));
   f.run.stealRatio = 0.4;  // no queue shows it
   CHECK(named(0, 0));
