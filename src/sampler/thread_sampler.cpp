@@ -150,14 +150,25 @@ std::uint64_t ThreadSampler::random() {
   return random_ >> 33;
 }
 
+// Of `stat` where a kernel or a sandbox has no schedstat: in ticks, with no count of how often
+// it got a CPU. A thread that may have run since is asked what it waits for each time.
+std::optional<SchedStat> ThreadSampler::readSchedule(Watched& thread) {
+  char buffer[1024];
+  const bool schedule = waits_.seesSchedule();
+  const std::string path = thread.sched.kept() ? std::string()
+                                               : threadPath(root_, thread.task.pid, thread.task.tid,
+                                                            schedule ? "schedstat" : "stat");
+  const std::string_view text = thread.sched.read(path, buffer, fds_);
+  if (schedule) return parseSchedStat(text);
+  const auto stat = parseStat(text);
+  if (!stat || stat->userTicks < 0 || stat->systemTicks < 0) return std::nullopt;
+  return SchedStat{tickLength() * (stat->userTicks + stat->systemTicks), {}, thread.stat.count + 1};
+}
+
 void ThreadSampler::sample(Watched& thread, Nanos now, EventOut& out) {
   makeRoom(thread, now);
   thread.used = now;
-  char buffer[128];
-  const std::string path = thread.sched.kept()
-                               ? std::string()
-                               : threadPath(root_, thread.task.pid, thread.task.tid, "schedstat");
-  const auto stat = parseSchedStat(thread.sched.read(path, buffer, fds_));
+  const auto stat = readSchedule(thread);
   if (!stat && lacksMeans(errno)) return;  // asked again at its next turn
   if (!stat) {  // ESRCH from a kept descriptor, ENOENT else: it has ended
     thread.gone = true;

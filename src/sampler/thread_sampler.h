@@ -17,17 +17,17 @@
 namespace stallprof {
 
 // Samples every thread of the job at the pace that it is given: exact run and queue time from
-// schedstat, and what it is blocked in. A thread whose schedstat count is what it was when it was
-// last seen blocked has not run since, so it is blocked in the same call and costs one read; after
-// a second of that it is sampled 20 times a second, after ten, 5 times. Beyond 16 threads the
-// blocked ones share 1,000 samples a second, so that thousands of sleepers leave the pace to the
-// others; those that run less than 0.5 % of their time share with them, except a process's first
-// thread, which may be a training that waits: it is sampled once a second at least, at any pace
-// that allows it. Threads that train are sampled in every round, whoever takes turns (prefer).
-// Where the pace is slower than was asked for, threads of native code in a process whose other
-// threads have stacks to be read (pools, in one that runs Python) are sampled at a quarter of it: a
-// pool of 25 left its trainer 9 samples a second. What is written is bounded too: the more threads,
-// the longer the interval that one slice covers.
+// schedstat (run time alone from stat, in ticks, where there is none), and what it is blocked in. A
+// thread whose schedstat count is what it was when it was last seen blocked has not run since, so
+// it is blocked in the same call and costs one read; after a second of that it is sampled 20 times
+// a second, after ten, 5 times. Beyond 16 threads the blocked ones share 1,000 samples a second, so
+// that thousands of sleepers leave the pace to the others; those that run less than 0.5 % of their
+// time share with them, except a process's first thread, which may be a training that waits: it is
+// sampled once a second at least, at any pace that allows it. Threads that train are sampled in
+// every round, whoever takes turns (prefer). Where the pace is slower than was asked for, threads
+// of native code in a process whose other threads have stacks to be read (pools, in one that runs
+// Python) are sampled at a quarter of it: a pool of 25 left its trainer 9 samples a second. What is
+// written is bounded too: the more threads, the longer the interval that one slice covers.
 class ThreadSampler : public Sampler {
  public:
   ThreadSampler(std::string root, ProcessTree& tree);
@@ -74,6 +74,7 @@ class ThreadSampler : public Sampler {
   void scanThreads(Nanos now, EventOut& out);
   void sample(Watched& thread, Nanos now, EventOut& out);
   // True: it has not run since the last sample.
+  [[nodiscard]] std::optional<SchedStat> readSchedule(Watched& thread);
   bool recheck(Watched& thread, const SchedStat& stat, Nanos now, EventOut& out);
   void confirm(Watched& thread);
   void makeRoom(const Watched& thread, Nanos now);

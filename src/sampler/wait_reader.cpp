@@ -44,9 +44,15 @@ void WaitReader::probe(std::uint32_t pid, std::uint32_t tid, Nanos now, EventOut
     return errno == 0 ? "empty" : errnoText(errno);
   };
   const std::string sched = why("schedstat"), call = why("syscall"), wchan = why("wchan");
-  emitSource(
-      out, now, "thread_state", sched.empty() ? Coverage::kFull : Coverage::kAbsent,
-      sched.empty() ? "" : "schedstat: " + sched + "; a kernel with CONFIG_SCHED_INFO has it");
+  schedDenied_ = !sched.empty() && why("stat").empty();
+  emitSource(out, now, "thread_state",
+             sched.empty()  ? Coverage::kFull
+             : schedDenied_ ? Coverage::kPartial
+                            : Coverage::kAbsent,
+             sched.empty() ? ""
+                           : "schedstat: " + sched +
+                                 "; a kernel with CONFIG_SCHED_INFO has it. Time on a CPU is known "
+                                 "in ticks, time that waits for one is not");
   syscallDenied_ = !call.empty();
   emitSource(out, now, "thread_syscall", call.empty() ? Coverage::kFull : Coverage::kAbsent,
              call.empty() ? ""

@@ -45,6 +45,8 @@ class WaitReader {
   [[nodiscard]] char stateOf(const Thread& thread) const;
   // /proc/TID/syscall may be read: a futex that is 0 is none.
   [[nodiscard]] bool seesCalls() const { return !syscallDenied_; }
+  // /proc/TID/schedstat may be read; else its stat is all that says whether it ran.
+  [[nodiscard]] bool seesSchedule() const { return !schedDenied_; }
   void eachSecond(const ProcessTree& tree, Nanos now, EventOut& out);
 
  private:
@@ -66,7 +68,7 @@ class WaitReader {
   OpenFiles openFiles_;
   MappedFiles mapped_;
   GetNextWatch getNexts_;
-  bool syscallDenied_ = false, wchanDenied_ = false;
+  bool schedDenied_ = false, syscallDenied_ = false, wchanDenied_ = false;
 };
 
 }  // namespace stallprof

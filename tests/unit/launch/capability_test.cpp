@@ -65,6 +65,15 @@ TEST_CASE("memory is read through /proc where process_vm_readv is refused") {
   CHECK_THAT(oneSetting(probe), Contains("--cap-add=SYS_PTRACE"));
 }
 
+TEST_CASE("without schedstat it is the kernel that lacks it, not a mount") {
+  Probe probe;
+  probe.schedstat = ENOENT;
+  CHECK_THAT(oneSetting(probe), Contains("CONFIG_SCHED_INFO"));
+  probe.stat = ENOENT;
+  CHECK_THAT(oneSetting(probe), Contains("/proc"));
+  CHECK_THAT(oneSetting(probe), !Contains("CONFIG_SCHED_INFO"));
+}
+
 TEST_CASE("Yama's scope 3 is not lowered before a reboot") {
   Probe probe;
   probe.syscall = EPERM;

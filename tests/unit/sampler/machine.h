@@ -38,6 +38,7 @@ class Machine {
     int start = 1000;  // ticks since boot
     char state = 'S';
     long stack = 140000;  // changes with each exec
+    long userTicks = 250;
   };
   // A process with one thread.
   void process(const Task& task) {
@@ -71,8 +72,9 @@ class Machine {
  private:
   static std::string stat(const Task& t) {
     return std::to_string(t.pid) + " (" + t.comm + ") " + t.state + " " + std::to_string(t.parent) +
-           " 1 1 0 -1 4194560 11 0 3 0 250 50 100 20 20 0 1 0 " + std::to_string(t.start) +
-           " 1000000 200 18446744073709551615 1 1 " + std::to_string(t.stack) + " 0 0 0\n";
+           " 1 1 0 -1 4194560 11 0 3 0 " + std::to_string(t.userTicks) + " 50 100 20 20 0 1 0 " +
+           std::to_string(t.start) + " 1000000 200 18446744073709551615 1 1 " +
+           std::to_string(t.stack) + " 0 0 0\n";
   }
   std::string root_;
 };

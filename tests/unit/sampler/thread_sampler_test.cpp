@@ -378,6 +378,39 @@ TEST_CASE("run, queue and blocked time sum to the wall, whatever the thread did"
   CHECK(waited == Nanos(queued));
 }
 
+TEST_CASE("without schedstat a thread has its stat's ticks and samples of its stack") {
+  ThreadBench bench;
+  bench.task.userTicks = 0;  // 50 of the system, before the first sample
+  bench.machine.thread(bench.task, 100);
+  bench.machine.remove("proc/100/task/100/schedstat");
+  StackOfOne sink;
+  bench.sampler.deliverSamples(sink);
+  bench.sample();
+  for (int i = 0; i < 100; ++i) {  // 2 ticks of 10 ms in each 100 ms
+    bench.task.userTicks += i % 10 < 2 ? 1 : 0;
+    bench.task.state = i % 10 < 2 ? 'R' : 'S';
+    bench.machine.thread(bench.task, 100);
+    bench.machine.remove("proc/100/task/100/schedstat");
+    bench.machine.syscall(100, 100, i % 10 < 2 ? "running\n" : call(SYS_futex));
+    bench.sample();
+  }
+  bench.end();
+  CHECK(bench.list.source("thread_state").first == Coverage::kPartial);
+  CHECK(sink.samples[100] > 100);
+  Nanos duration{}, ran{}, waited{};
+  bool slept = false;
+  for (const ThreadSlice& slice : bench.list.all<ThreadSlice>()) {
+    duration += slice.duration;
+    ran += slice.run;
+    waited += slice.queued;
+    slept = slept || slice.wait == Wait::kFutex;
+  }
+  CHECK(duration == ms(1000));
+  CHECK(ran == 70 * tickLength());
+  CHECK(waited == Nanos{});
+  CHECK(slept);
+}
+
 TEST_CASE("without the syscall file the wait channel is used, without both the state") {
   ThreadBench bench;
   bench.machine.remove("proc/100/task/100/syscall");
