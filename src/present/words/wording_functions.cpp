@@ -37,8 +37,11 @@ std::string lineOfFunction(const FunctionInfo& f, bool first) {
 
 }  // namespace
 
+// Of a library by its name in it: "trainer.py" alone may be anybody's.
 std::string shortPlace(const SourceLine& line) {
-  return escapeTerminal(baseName(line.file.raw())) + ":" + std::to_string(line.line);
+  const ModulePath module = modulePathOf(line.file.raw());
+  return escapeTerminal(module.users ? baseName(module.path) : module.path) + ":" +
+         std::to_string(line.line);
 }
 
 double elsewhereRatio(double inRows) {

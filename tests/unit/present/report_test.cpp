@@ -243,6 +243,15 @@ TEST_CASE("an unfinished, damaged or failed run is named above the verdict") {
   }
 }
 
+TEST_CASE("a line of a library has its place in it, one of the program its file's name") {
+  SourceLine line;
+  line.line = 241;
+  line.file = Untrusted("/v/lib/python3.12/site-packages/keras/src/trainers/trainer.py");
+  CHECK(shortPlace(line) == "keras/src/trainers/trainer.py:241");
+  line.file = Untrusted("/home/me/keras/trainer.py");
+  CHECK(shortPlace(line) == "trainer.py:241");
+}
+
 TEST_CASE("every loss is said in words, not by its name in the recording") {
   for (const std::string_view loss : kLossNames) {
     Analysis a = samples::damaged();

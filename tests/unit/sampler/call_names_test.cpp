@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sampler/perf/call_names.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <vector>
 
 #include "event_list.h"
+#include "sampler/proc/wait_class.h"
 #include "tests/catch.h"
 
 using namespace stallprof;
@@ -34,6 +36,11 @@ TEST_CASE("a call whose number is not in the code is a call of no name") {
   CHECK(callBefore(kAny) == -1);
   // An immediate that is no number of a call.
   CHECK(callBefore(Code{0xB8, 0xFF, 0xFF, 0xFF, 0x7F, 0x0F, 0x05}) == -1);
+}
+
+TEST_CASE("calls that wait for nothing have names, too") {
+  for (const int number : {SYS_clock_gettime, SYS_getpid, SYS_fcntl, SYS_execve})
+    CHECK_FALSE(classOfCall(number).name.empty());
 }
 
 TEST_CASE("code that does not end in a call was interrupted") {
