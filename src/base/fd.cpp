@@ -50,16 +50,32 @@ bool writeAll(int fd, std::string_view bytes) {
   return true;
 }
 
-std::size_t readAt(int fd, void* into, std::size_t bytes, std::uint64_t offset) {
+namespace {
+
+// `read(to, bytes, have)` as read(2), until `bytes` are there or it ends.
+template <class Read>
+std::size_t readWhole(void* into, std::size_t bytes, Read read) {
   std::size_t have = 0;
   while (have < bytes) {
-    const ssize_t n = ::pread(fd, static_cast<char*>(into) + have, bytes - have,
-                              static_cast<off_t>(offset + have));
+    const ssize_t n = read(static_cast<char*>(into) + have, bytes - have, have);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     have += static_cast<std::size_t>(n);
   }
   return have;
+}
+
+}  // namespace
+
+std::size_t readAt(int fd, void* into, std::size_t bytes, std::uint64_t offset) {
+  return readWhole(into, bytes, [&](char* to, std::size_t left, std::size_t have) {
+    return ::pread(fd, to, left, static_cast<off_t>(offset + have));
+  });
+}
+
+std::size_t readNext(int fd, void* into, std::size_t bytes) {
+  return readWhole(into, bytes,
+                   [&](char* to, std::size_t left, std::size_t) { return ::read(fd, to, left); });
 }
 
 std::string_view preadSmall(int fd, std::span<char> buffer) {

@@ -46,6 +46,8 @@ class Fd {
 // Reads from `offset` on until `into` is full or the file ends, retrying EINTR and short reads: how
 // many bytes it has. Of an error, what came before it (errno set).
 [[nodiscard]] std::size_t readAt(int fd, void* into, std::size_t bytes, std::uint64_t offset);
+// The same from where the descriptor is, which it moves.
+[[nodiscard]] std::size_t readNext(int fd, void* into, std::size_t bytes);
 
 // Reads a small file of unknown length (procfs, sysfs) into `buffer` from offset 0 and returns the
 // part filled; empty on any error (errno set). One pread per call: a kept-open fd costs one

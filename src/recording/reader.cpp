@@ -32,14 +32,9 @@ Fd openRegular(int directory, const std::string& name) {
 
 // Up to the end of the file, or to an `error`.
 std::size_t readSome(int file, std::span<std::uint8_t> into, int& error) {
-  std::size_t got = 0;
-  while (got < into.size()) {
-    const ssize_t n = ::read(file, into.data() + got, into.size() - got);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) error = errno;
-    if (n <= 0) break;
-    got += static_cast<std::size_t>(n);
-  }
+  errno = 0;
+  const std::size_t got = readNext(file, into.data(), into.size());
+  if (got < into.size() && errno != 0) error = errno;
   return got;
 }
 

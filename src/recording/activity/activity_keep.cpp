@@ -50,15 +50,7 @@ Result<std::unique_ptr<KeptActivity>> KeptActivity::open(const std::string& file
 }
 
 bool KeptActivity::read(void* to, std::size_t size) {
-  auto* at = static_cast<char*>(to);
-  while (size > 0) {
-    const ssize_t got = ::read(fd_.get(), at, size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
+  return readNext(fd_.get(), to, size) == size;
 }
 
 bool KeptActivity::next(Item& item) {

@@ -20,11 +20,10 @@ std::string wholeOf(const Fd& file, std::size_t limit) {
   std::string text;
   char chunk[8192];
   while (text.size() < limit) {
-    const ssize_t n = ::pread(file.get(), chunk, std::min(sizeof chunk, limit - text.size()),
-                              static_cast<off_t>(text.size()));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(chunk, static_cast<std::size_t>(n));
+    const std::size_t part = std::min(sizeof chunk, limit - text.size());
+    const std::size_t got = readAt(file.get(), chunk, part, text.size());
+    text.append(chunk, got);
+    if (got < part) break;
   }
   return text;
 }
