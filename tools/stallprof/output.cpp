@@ -29,12 +29,19 @@ bool produceTo(int fd, const Produce& produce) {
 }
 
 Status writeBeside(const std::string& file, const Produce& produce) {
-  const std::string beside = file + ".tmp." + std::to_string(getpid());
-  Fd fd = openAt(AT_FDCWD, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  // One that was killed left its file, and in a container the next has its pid.
+  constexpr int kNames = 100;
+  std::string beside;
+  Fd fd;
+  for (int i = 0; i < kNames && !fd.valid() && (i == 0 || errno == EEXIST); ++i) {
+    beside = file + ".tmp." + std::to_string(getpid()) + (i == 0 ? "" : "." + std::to_string(i));
+    fd = openAt(AT_FDCWD, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  }
   if (!fd.valid()) return failed(file, errno);
   struct stat before {};  // what is replaced may be for its owner's eyes alone
   if (stat(file.c_str(), &before) == 0) (void)fchmod(fd.get(), before.st_mode & 0777);
-  const bool written = produceTo(fd.get(), produce) && fsync(fd.get()) == 0;
+  // EINVAL: a file system (FUSE) that has no fsync.
+  const bool written = produceTo(fd.get(), produce) && (fsync(fd.get()) == 0 || errno == EINVAL);
   const int error = errno;
   if (written && rename(beside.c_str(), file.c_str()) == 0) return Done{};
   const int reason = written ? errno : error;

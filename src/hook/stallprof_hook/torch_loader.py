@@ -252,12 +252,12 @@ def _arrived_counter(queue):
         return items.__len__, -1
     if PARTS.complete('ready', queue):
         return queue._sem._semlock._get_value, queue._maxsize
-    return _not_known, -1
+    return _NOT_KNOWN, -1
 
 
-def _not_known():
-    """Fewer than any number of batches in hand makes up for: src/hook/epoch.c reports -1."""
-    return -1 << 40
+# Fewer than any number of batches in hand makes up for: src/hook/epoch.c reports -1. Native, as the others: in Python code
+# a signal's handler may raise, and what it raised would be taken for an error of ours.
+_NOT_KNOWN = (-1 << 40).__int__
 
 
 def install(module):

@@ -16,7 +16,7 @@ from torch_case import PYTHON, TORCH, TRAIN
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(HERE, 'fake')
 sys.path.append(HOOK)
-from stallprof_hook import parts, torch_optim  # noqa: E402
+from stallprof_hook import parts, torch_loader, torch_optim  # noqa: E402
 
 
 class Names(unittest.TestCase):
@@ -87,6 +87,8 @@ class Torch(Names):
         run = self.train('_sem', 'torch_loader.ready', 2, 'multiprocessing.queues')
         self.assertEqual({f.ready for f in run.fetch}, {-1})
         self.assertEqual({f.process_cpu for f in run.fetch}, {-1})   # known with no workers alone
+        # What is called for it at each batch is native: in Python code Ctrl-C's exception could be raised, and lost.
+        self.assertNotIsInstance(torch_loader._arrived_counter(object())[0], types.FunctionType)
 
     def test_epochs_of_persistent_workers(self):
         run = self.train('_reset', 'torch_loader.epochs', 2, 'torch.utils.data', '--persistent')

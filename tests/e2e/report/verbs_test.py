@@ -207,6 +207,11 @@ class Report(Base):
         got = call("run", "-o", self.path("n.stallprof"), "--report", "json=" + target, "--", "touch", mark)
         self.assertEqual(got.returncode, 125, got.stderr)
         self.assertFalse(os.path.exists(mark))
+        left = subprocess.run(["sh", "-c", 'touch "$2.tmp.$$"; exec "$0" report "$1" -o "$2"', STALLPROF, self.recording,
+                               self.path("again.txt")], check=False)   # by one that was killed, of the same pid
+        self.assertEqual((left.returncode, os.path.getsize(self.path("again.txt")) > 0), (0, True))
+        stale, = (n for n in os.listdir(self.dir) if ".tmp" in n)
+        os.remove(self.path(stale))
         self.fails(1, "cannot write", "report", self.recording, "-o", self.path("no/such/dir"))
         self.fails(1, "cannot write", "report", self.recording, "-o", self.dir)
         self.assertEqual([n for n in os.listdir(self.dir) if ".tmp" in n], [])
