@@ -204,7 +204,8 @@ Status TrialCommand::makePlace(const std::string& name) {
   std::error_code error;
   const fs::path all = allTrials();
   // What a link leads to is not the recording's: it would be emptied below.
-  for (const fs::path& linked : {all, all / kTuneDirectory, all / name})
+  for (const fs::path& linked :
+       {all, all / kTuneDirectory, all / name, all / kReplaced, all / name / kReplaced})
     if (fs::is_symlink(fs::symlink_status(linked, error)))
       return Error{Error::Kind::kUnsupported,
                    inQuotes(linked.string()) + " is a symbolic link: trials are not kept in it"};

@@ -63,6 +63,11 @@ class Endings(LateTraining):
         open(kept, "w").close()
         self.assertIn("symbolic link", self.stallprof(*verify, status=3).stderr)
         self.assertTrue(os.path.exists(kept))
+        os.remove(trials)
+        os.mkdir(trials)
+        os.symlink(self.shared, os.path.join(trials, ".replaced"))
+        self.assertIn("symbolic link", self.stallprof(*verify, status=3).stderr)
+        self.assertTrue(os.path.exists(kept))
 
     def test_a_training_behind_a_pipe_saves_at_its_one_term_before_what_reads_it_ends(self):
         self.stallprof("run", "--report", "none", "-o", self.recording, "--steps", "20", "--", "sh", "-c",
