@@ -6,15 +6,11 @@
 
 #include "analysis/findings/build.h"
 #include "analysis/verdict/registry.h"
+#include "analysis/verdict/withheld.h"
 
 namespace stallprof {
 namespace {
 
-constexpr std::size_t kMinSteps = 20;                // below: no verdict
-constexpr double kHalfData = 0.50;                   // above, and a fix of the rest alone: likewise
-constexpr double kMuchData = 0.10;                   // above, and no fix of 5 %: no verdict
-constexpr double kLittleBeside = 0.10;               // of the window
-constexpr double kLittleBesideNative = 1.0 / 3;      // of what computes
 constexpr double kOthersCount = 0.25;                // of the window: below it is a caveat
 constexpr double kWeights[] = {0.4, 0.7, 1.0, 1.0};  // low, medium, high, verified
 
@@ -35,20 +31,8 @@ Maybe<Prediction> firstPrediction(const Finding& f) {
   return {};
 }
 
-// Its gain is that of a replayed fix worth 5 %.
-bool surelyFixed(const Finding& f) {
-  const Maybe<Prediction> p = firstPrediction(f);
-  return p && replayedFix(*p);
-}
-
 // As the id has it.
 std::string kindOf(const Finding& f) { return f.id.substr(0, f.id.find('.')); }
-// Findings of the host are `other` by time.
-std::string phaseName(const Finding& f) {
-  const std::string kind = kindOf(f);
-  return phaseNamed(kind) == Phase::kUnknown ? kind : std::string(nameOf(f.phase));
-}
-
 // A fix that may as well gain nothing is no sure one, whatever else is known. What is assumed of a
 // fix says nothing of the cause: its share was measured.
 void capUncertainConfidence(std::vector<Finding>& findings) {
@@ -73,16 +57,6 @@ Maybe<std::string> parentOf(const Finding& f, const std::vector<Finding>& findin
 
 void numberRanks(std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = static_cast<int>(i) + 1;
-}
-
-// Only gains of one kind can be said to be near each other.
-bool rivals(const Finding& a, const Finding& b) { return surelyFixed(a) == surelyFixed(b); }
-
-// What other programs of the host do is the run's own problem from a quarter of its time on;
-// without steps (`stepless`) it never says what the time itself is for.
-bool isCaveat(const Finding& f, bool stepless) {
-  const FindingDefinition* definition = findingDefinition(f.id);
-  return definition && definition->byOthers && (f.shareRatio < kOthersCount || stepless);
 }
 
 void putCaveatsLast(std::vector<Finding>& findings, bool stepless) {
@@ -135,18 +109,6 @@ void noteTies(std::vector<Finding>& findings, bool stepless) {
     if (rank > 1) addEvidence(findings[static_cast<std::size_t>(rank) - 1], kTie);
 }
 
-bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
-
-// Waited for and handed over, in however small costs; a device that is busy waits for none of it.
-double forData(const Evidence& e) {
-  return e.device.timeline && e.device.bound() ? 0 : e.wait + e.ownLoad;
-}
-
-bool isOfRest(const Finding& f) { return phaseName(f) == "compute" || phaseName(f) == "periodic"; }
-
-// One of two findings is shown as a part of the other: whichever is first, it is the same cause.
-bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
-
 // It takes more of the time, and one of its fixes may gain more.
 bool mayGainMore(const Finding& f, const Finding& first) {
   return kTied * f.shareRatio > first.shareRatio &&
@@ -187,78 +149,6 @@ Confidence certainty(const std::vector<Finding>& findings, const std::vector<int
              : first.confidence;
 }
 
-// Others use more of the CPU than the first two of the job's own causes differ by; of one alone,
-// than its fix gains (its share, where that is assumed); where there is none, too little to be one.
-bool silencedByOthers(const Evidence& e, const std::vector<Finding>& findings) {
-  if (e.external <= 0.05 || findings.empty()) return false;
-  const Finding* first = nullptr;
-  for (const Finding& f : findings) {
-    if (phaseName(f) == "host" || (first && nested(f, *first))) continue;
-    if (first && rivals(f, *first)) return e.external > gainOf(*first) - gainOf(f);
-    if (!first) first = &f;
-  }
-  if (!first) return isCaveat(findings[0], e.trainer.steps.empty());
-  return e.external > (surelyFixed(*first) ? gainOf(*first) : first->shareRatio);
-}
-
-// Without steps what most of the time is for comes first, and what little could be gained beside it
-// follows. In a program without an interpreter the split is by functions' names and loops: more may
-// be wrong there.
-bool mostlyComputes(const Evidence& e, const std::vector<Finding>& findings) {
-  const double little = e.trainer.native.seen ? kLittleBesideNative * e.compute : kLittleBeside;
-  return e.trainer.steps.empty() && e.phaseOfHalf() == "compute" &&
-         std::none_of(findings.begin(), findings.end(), [&](const Finding& f) {
-           return worthIt(f) && phaseName(f) != "host" && (isOfRest(f) || gainOf(f) > little);
-         });
-}
-
-// Without steps: of a loop whose lines are known nearly all, and most of one phase, a smaller phase
-// may be what most could be gained of, as in a run with steps. Evaluation in native code is known
-// to be no step, by a rule or as nothing goes back in it.
-bool clearInLoop(const Evidence& e, const Finding& first) {
-  const bool known =
-      !e.trainer.loopAt.none() || (e.trainer.native.seen && phaseName(first) == "periodic");
-  return known && !e.phaseOfHalf().empty() && e.unexplained() <= kMaxUnexplained &&
-         !isCaveat(first, true) && gainOf(first) > kLittleBeside;
-}
-
-// Making batches was waited for, and a replay of it says what a change gains, or workers wait for
-// each other: only what making them was (a producer that sleeps, or waits for its own) is unknown.
-bool unexplainedIsFixed(const Evidence& e, const std::vector<Finding>& findings) {
-  return e.other <= kMaxUnexplained && !findings.empty() &&
-         (surelyFixed(findings[0]) || e.locked() >= e.unknownWait) &&
-         findings[0].shareRatio >= e.unknownWait && isOfData(findings[0].phase);
-}
-
-// Why no verdict may be given, if so.
-Maybe<NoVerdict> withheld(const Evidence& e, const std::vector<Finding>& findings, bool anyFix) {
-  using Why = NoVerdict::Why;
-  const std::size_t steps = e.trainer.steps.size();
-  // Much time for data that no one change shortens is not health: no verdict is better than "all is
-  // well", or than what little takes.
-  const NoVerdict noFix{Why::kNoFix, forData(e), 0}, unclear{Why::kUnclear, 0, 0};
-  const bool unfixed = !anyFix && noFix.value > kMuchData;
-  if (steps == 0) {  // no model of a step: what is most of the time decides, or nothing does
-    const bool clear = !findings.empty() &&
-                       (phaseName(findings[0]) == e.phaseOfHalf() || clearInLoop(e, findings[0]));
-    if (!clear) return NoVerdict{};
-    if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
-    return unfixed ? Maybe<NoVerdict>(noFix) : std::nullopt;
-  }
-  if (steps < kMinSteps) return NoVerdict{Why::kFewSteps, static_cast<double>(steps), kMinSteps};
-  if (auto few = fewSamples(e)) return few;
-  if (e.unexplained() > kMaxUnexplained && !unexplainedIsFixed(e, findings))
-    return NoVerdict{Why::kUnexplained, e.unexplained(), kMaxUnexplained};
-  if (silencedByOthers(e, findings)) return NoVerdict{Why::kOthersCpu, e.external, 0};
-  const bool ofRest = std::all_of(findings.begin(), findings.end(), isOfRest);
-  if (unfixed || (ofRest && noFix.value > kHalfData)) return noFix;
-  if (findings.empty() || isCaveat(findings[0], false)) return unclear;
-  if (auto blind = blindStep(e); blind && !anyFix) return blind;
-  // A model that misses the step time by more than 15 % misses something larger than this.
-  if (e.loader && !e.gains.fits() && findings[0].shareRatio < kMaxUnexplained) return unclear;
-  return {};
-}
-
 }  // namespace
 
 double gainOf(const Finding& f) {
@@ -270,6 +160,27 @@ double gainOf(const Finding& f) {
 double scoreOf(const Finding& f) {
   return gainOf(f) * kWeights[static_cast<std::size_t>(f.confidence)];
 }
+
+bool surelyFixed(const Finding& f) {
+  const Maybe<Prediction> p = firstPrediction(f);
+  return p && replayedFix(*p);
+}
+
+std::string phaseName(const Finding& f) {
+  const std::string kind = kindOf(f);
+  return phaseNamed(kind) == Phase::kUnknown ? kind : std::string(nameOf(f.phase));
+}
+
+bool isCaveat(const Finding& f, bool stepless) {
+  const FindingDefinition* definition = findingDefinition(f.id);
+  return definition && definition->byOthers && (f.shareRatio < kOthersCount || stepless);
+}
+
+bool rivals(const Finding& a, const Finding& b) { return surelyFixed(a) == surelyFixed(b); }
+
+bool nested(const Finding& a, const Finding& b) { return a.within == b.id || b.within == a.id; }
+bool worthIt(const Finding& f) { return gainOf(f) >= 1 - 1 / kWorthIt - 1e-12; }
+bool isOfRest(const Finding& f) { return phaseName(f) == "compute" || phaseName(f) == "periodic"; }
 
 namespace {
 
@@ -314,16 +225,6 @@ std::string boundBy(const std::vector<Finding>& findings, bool anyFix, bool step
 bool phaseByDefault(const Evidence& e, const Finding& first) {
   return first.phase == Phase::kTransform && !e.trainer.withoutFetches() && !annotated(e) &&
          e.trainer.stacks.makingRunning.all.samples < kEnoughWorkerSamples && e.inLoop == 0;
-}
-
-// A measured gain is a verdict beside what withheld one. Runs by turns have the other programs on
-// both sides; what no phase explains could gain no more than its share.
-bool answeredByTrial(const Finding& first, const NoVerdict& withheld) {
-  using Why = NoVerdict::Why;
-  if (first.confidence != Confidence::kVerified || *first.advice[0].measured < kWorthIt)
-    return false;
-  return withheld.why == Why::kOthersCpu || (withheld.why == Why::kNoFix && !isOfRest(first)) ||
-         (withheld.why == Why::kUnexplained && gainOf(first) >= withheld.value);
 }
 
 }  // namespace

@@ -32,10 +32,13 @@ struct FindingRow {
 // "train.py:88", "decode() in aug.py:12"; empty when nothing is known.
 [[nodiscard]] std::string lineText(const SourceLine& line);
 // "train.py:8", without folders: all lines of a loop are of one file, which the report names
-// elsewhere.
+// elsewhere. Of a library its place in it: "trainer.py" alone may be anybody's.
 [[nodiscard]] std::string shortPlace(const SourceLine& line);
 
 [[nodiscard]] std::vector<std::string> headline(const Analysis& a);  // tool, command, host, ...
+// What was lost, as a reader who does not know our names for it wants it; the JSON report has
+// those.
+[[nodiscard]] std::string lossText(const std::string& name, std::uint64_t count);
 // What the recording does not hold: its end, damaged and unwritten parts.
 [[nodiscard]] std::vector<std::string> incomplete(const Analysis& a);
 // These, a failed command, and the caveats.

@@ -37,7 +37,6 @@ std::string lineOfFunction(const FunctionInfo& f, bool first) {
 
 }  // namespace
 
-// Of a library by its name in it: "trainer.py" alone may be anybody's.
 std::string shortPlace(const SourceLine& line) {
   const ModulePath module = modulePathOf(line.file.raw());
   return escapeTerminal(module.users ? baseName(module.path) : module.path) + ":" +
