@@ -12,8 +12,7 @@ namespace stallprof {
 inline constexpr std::size_t kMinSteps = 20;  // below: no verdict
 inline constexpr double kMuchData = 0.10;     // of the window; above, and no fix of 5 %: no verdict
 
-// ---- of findings (rank.cpp)
-// -----------------------------------------------------------------------
+// ---- of findings (rank.cpp) ----
 
 // Its gain is that of a replayed fix worth 5 %.
 [[nodiscard]] bool surelyFixed(const Finding& f);
@@ -29,8 +28,7 @@ inline constexpr double kMuchData = 0.10;     // of the window; above, and no fi
 [[nodiscard]] bool worthIt(const Finding& f);
 [[nodiscard]] bool isOfRest(const Finding& f);
 
-// ---- of a verdict (withheld.cpp)
-// ------------------------------------------------------------------
+// ---- of a verdict (withheld.cpp) ----
 
 // Waited for and handed over, in however small costs; a device that is busy waits for none of it.
 [[nodiscard]] double forData(const Evidence& e);

@@ -81,9 +81,7 @@ std::vector<SourceReport> describe(const Probe& p) {
 
 std::string oneSetting(const Probe& p) {
   if (p.stat == 0 && p.schedstat == ENOENT)
-    return "a kernel with CONFIG_SCHED_INFO (this has no /proc/PID/schedstat): how long threads "
-           "wait "
-           "for a CPU";
+    return "a kernel with CONFIG_SCHED_INFO (this has no /proc/PID/schedstat): waits for a CPU";
   if (p.stat != 0 || p.schedstat != 0)
     return p.hidden ? "mount -o remount,hidepid=0 /proc: the job's processes"
                     : "mount /proc in the container: the job's processes";

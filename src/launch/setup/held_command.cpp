@@ -107,7 +107,7 @@ std::string execFailureText(const std::string& command, int error) {
            " (the file is there: the interpreter that its first line names is not, or the "
            "loader of its shared libraries)";
   // `run --drain 4 -- ...`
-  if (command.find_first_not_of("0123456789") == std::string::npos)
+  if (!command.empty() && command.find_first_not_of("0123456789") == std::string::npos)
     return text +
            " (the value of an option that needs none goes behind '=', as in --drain=" + command +
            ")";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/blame/samples/refine.h"
 
+#include <algorithm>
+
 namespace stallprof {
 namespace {
 
@@ -71,9 +73,10 @@ void refine(const StackFacts& facts, Split& split, Blame& blame) {
                              ? scaled(other, facts.fetchWaits / facts.gap.time)
                              : Nanos{};
   move(facts.gap, Phase::kOther, other, split, blame);
-  split.wait += fetching;
-  blame.unknown += fetching;
-  other -= fetching;
+  const Nanos unseen = std::min(fetching, other);  // parts are rounded
+  split.wait += unseen;
+  blame.unknown += unseen;
+  other -= unseen;
   split.compute += compute;
   split.other += other;
 }
