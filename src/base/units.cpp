@@ -53,7 +53,8 @@ std::string wholePercent(int percent, double ratio) {
 }
 
 std::string ofNoun(const std::string& number, std::string_view one) {
-  const bool sibilant = one.ends_with("s") || one.ends_with("x") || one.ends_with("ch");
+  const bool sibilant =
+      one.ends_with("s") || one.ends_with("x") || (one.ends_with("ch") && !one.ends_with("epoch"));
   return number + " " + std::string(one) + (number == "1" ? "" : sibilant ? "es" : "s");
 }
 

@@ -205,17 +205,18 @@ void trainers(Page& page, const Analysis& a, const Detail& detail) {
         "and " + countOf(static_cast<std::int64_t>(a.trainers.size() - shown), "more trainer"));
 }
 
-// The first ones (cold against warm shows there) and the last.
+// The first ones (cold against warm shows there) and the last; with room for one line, what they
+// have in common.
 void epochs(Page& page, const Analysis& a, const Detail& detail) {
   if (a.epochs.size() < 2) return;
-  bool first = true;  // of a page with room for one that is the last
+  if (detail.epochs == 1) return page.field("EPOCHS", kLabel, epochsText(a.epochs));
   for (std::size_t i = 0; i < a.epochs.size(); ++i) {
     const bool last = i + 1 == a.epochs.size();
     if (i + 1 >= detail.epochs && !last) continue;
     const bool skipped = last && i >= detail.epochs;
-    page.field(std::exchange(first, false) ? "EPOCHS"
-               : skipped                   ? "   ..."
-                                           : "",
+    page.field(i == 0    ? "EPOCHS"
+               : skipped ? "   ..."
+                         : "",
                kLabel, std::to_string(a.epochs[i].index) + ": " + epochText(a.epochs[i]));
   }
 }

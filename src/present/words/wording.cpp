@@ -288,6 +288,28 @@ std::string epochText(const EpochInfo& e) {
          (e.cacheHitRatio ? ", cache hits " + percentText(*e.cacheHitRatio) : "");
 }
 
+std::string epochsText(const std::vector<EpochInfo>& epochs) {
+  const bool cut = epochs.size() > 1 && epochs.back().steps < epochs.front().steps;
+  const auto end = epochs.end() - (cut ? 1 : 0);
+  const auto range = [&](auto value, auto text) {
+    auto low = value(epochs.front()), high = low;
+    for (auto e = epochs.begin(); e != end; ++e) {
+      low = std::min(low, value(*e));
+      high = std::max(high, value(*e));
+    }
+    const std::string from = text(low), to = text(high);
+    return from == to ? from : from + " to " + to;
+  };
+  const auto share = [](double ratio) { return percentText(ratio); };
+  const auto wait = [](const EpochInfo& e) { return e.dataWaitRatio.value_or(0); };
+  const bool known = std::all_of(epochs.begin(), end, [](auto& e) { return e.dataWaitRatio; });
+  return countOf(end - epochs.begin(), "epoch") + " of " +
+         range([](const EpochInfo& e) { return e.wall; }, durationText) + " and " +
+         range([](const EpochInfo& e) { return e.steps; }, countText) + " steps" +
+         (known ? ", waiting for data " + range(wait, share) : "") +
+         (cut ? "; the last was cut short" : "");
+}
+
 std::string trainerName(const TrainerInfo& t) {
   return (t.rank ? "rank " + std::to_string(*t.rank) : "pid " + std::to_string(t.pid)) +
          (t.attempt > 1 ? " (attempt " + std::to_string(t.attempt) + ")" : "");
@@ -306,8 +328,7 @@ std::string costText(const Cost& cost) {
   const auto money = [](double v) { return fmt::format("{:.{}f}", v, std::abs(v) < 0.1 ? 4 : 2); };
   std::string text;
   if (cost.epochs) {
-    text = numberText(*cost.epochs) + (*cost.epochs == 1 ? " epoch: " : " epochs: ") +
-           durationText(*cost.time);
+    text = numberOf(*cost.epochs, "epoch") + ": " + durationText(*cost.time);
     if (cost.timeFixed && *cost.timeFixed != *cost.time)
       text += ", " + durationText(*cost.timeFixed) + " with the first fix" +
               (cost.measured ? ", as measured" : ", as predicted");

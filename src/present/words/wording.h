@@ -109,6 +109,8 @@ struct TrainerTexts {
 
 [[nodiscard]] std::string gapText(const Ceiling& ceiling);  // "+92 %": above the pace now
 [[nodiscard]] std::string epochText(const EpochInfo& epoch);
+// Of two or more, in one line: "12 epochs of 1.2 s to 1.6 s and 235 steps, waiting for data 19 %".
+[[nodiscard]] std::string epochsText(const std::vector<EpochInfo>& epochs);
 [[nodiscard]] std::string trainerName(const TrainerInfo& trainer);  // "rank 1 (attempt 2)"
 [[nodiscard]] std::string trainerText(const TrainerInfo& trainer);
 [[nodiscard]] std::string costText(const Cost& cost);

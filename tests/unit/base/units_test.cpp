@@ -76,6 +76,8 @@ TEST_CASE("counts are grouped and nouns follow them") {
   CHECK(countText(-1234) == "-1,234");
   CHECK(countOf(1, "step") == "1 step");
   CHECK(countOf(2, "process") == "2 processes");
+  CHECK(countOf(3, "epoch") == "3 epochs");
+  CHECK(countOf(2, "batch") == "2 batches");
   CHECK(numberOf(1, "core") == "1 core");
   CHECK(numberOf(0.5, "core") == "0.5 cores");
 }

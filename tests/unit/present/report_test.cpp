@@ -243,6 +243,21 @@ TEST_CASE("an unfinished, damaged or failed run is named above the verdict") {
   }
 }
 
+TEST_CASE("epochs that have room for one line have what they have in common") {
+  std::vector<EpochInfo> epochs;
+  for (const int i : {0, 1, 2})
+    epochs.push_back({i, Nanos((1'200 + 100 * i) * 1'000'000LL), 235, 0.19 + 0.01 * i, {}});
+  CHECK(epochsText(epochs) ==
+        "3 epochs of 1.2 s to 1.4 s and 235 steps, waiting for data 19 % to 21 %");
+  epochs.push_back({3, Nanos(185'000'000), 32, {}, {}});
+  CHECK(epochsText(epochs) ==
+        "3 epochs of 1.2 s to 1.4 s and 235 steps, waiting for data 19 % to "
+        "21 %; the last was cut short");
+  epochs.erase(epochs.begin() + 1, epochs.begin() + 3);
+  CHECK(epochsText(epochs) ==
+        "1 epoch of 1.2 s and 235 steps, waiting for data 19 %; the last was cut short");
+}
+
 TEST_CASE("a line of a library has its place in it, one of the program its file's name") {
   SourceLine line;
   line.line = 241;
