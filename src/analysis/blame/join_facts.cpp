@@ -200,9 +200,9 @@ void join(const Trace& trace, TrainerFacts& all, TrainerFacts&& part) {
       all.zipped, std::move(part.zipped),
       [&](const ZippedLoader& z) { return zippedKey(trace, z); }, addZipped);
   all.slowSamples.add(part.slowSamples);
-  addMembers<&WorkerLock::watched, &WorkerLock::making, &WorkerLock::waited, &WorkerLock::every,
-             &WorkerLock::byChance, &WorkerLock::busy, &WorkerLock::samples>(all.workerLock,
-                                                                             part.workerLock);
+  addMembers<&WorkerLock::watched, &WorkerLock::making, &WorkerLock::waited, &WorkerLock::named,
+             &WorkerLock::every, &WorkerLock::byChance, &WorkerLock::busy, &WorkerLock::samples>(
+      all.workerLock, part.workerLock);
   joinEpochs(all.epochs, std::move(part.epochs));
   append(all.evaluations, std::move(part.evaluations));
   joinBy(

@@ -99,18 +99,24 @@ struct WorkerLock {
   Nanos watched{};      // that time
   Nanos making{};       // of it, summed over the workers
   Nanos waited{};       // of `making`, in such waits
+  Nanos named{};        // of `waited`, by samples: in a lock of multiprocessing's
   Nanos every{};        // of `watched`: all of them wait
   double byChance = 0;  // seconds: `every`, if none waited for another
   double busy = 0;      // seconds of `watched` in which the lock is held, if they share one
   double samples = 0;   // of the workers, while they make batches
 
   // They wait for each other: whoever holds the lock is one of them and works, so that all of them
-  // hardly ever wait at once, though they would by chance.
-  [[nodiscard]] bool shared() const {
+  // hardly ever wait at once, though they would by chance. Where it is held for less than the time
+  // between two samples of a worker, these cannot show that.
+  [[nodiscard]] bool exclude() const {
     constexpr double kEnough = 10;  // samples a worker: of so many 2.5 are one in 100 by chance
     if (watched <= Nanos{} || making <= Nanos{}) return false;
     const double rounds = samples * seconds(watched) / seconds(making);
     return rounds * byChance / seconds(watched) >= kEnough && 4 * seconds(every) <= byChance;
+  }
+  // A lock of multiprocessing's is there to be shared.
+  [[nodiscard]] bool shared() const {
+    return exclude() || (waited > Nanos{} && 2 * named >= waited);
   }
   [[nodiscard]] double held() const { return shared() ? busy : 0; }
 };

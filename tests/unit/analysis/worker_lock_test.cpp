@@ -77,6 +77,26 @@ TEST_CASE("workers that wait at the same time do not wait for each other") {
   CHECK(offered(a, "more_workers"));
 }
 
+// With samples further apart than the lock is held, all seem to wait at once.
+TEST_CASE("a lock of multiprocessing is shared, however short the times are for which it is held") {
+  const auto found = [](const std::string& file) {
+    return analyze(
+        traceOf("0 stack stack=1 file=\"train.py\" function=\"D.__getitem__\" line=10\n"
+                "0 stack stack=2 caller=1 file=\"/usr/lib/python3.11/" +
+                file + "\" function=\"SemLock.__enter__\" line=95\n" +
+                locking(90, 0,
+                        "1010ms stack_slice thread=2 duration=80ms stack=2 samples=9\n"
+                        "1010ms stack_slice thread=3 duration=80ms stack=2 samples=9\n")));
+  };
+  const Analysis a = found("multiprocessing/synchronize.py");
+  const Finding* lock = test::find(a, "transform.worker_lock");
+  REQUIRE(lock);
+  CHECK(lock->rank == 1);
+  CHECK(offered(a, "share_no_lock"));
+  CHECK_FALSE(offered(a, "more_workers"));
+  CHECK_FALSE(test::find(found("mine/synchronize.py"), "transform.worker_lock"));
+}
+
 TEST_CASE("a worker that waits while a thread of its own works waits for that") {
   const Analysis a = analyze(
       traceOf(locking(50, 50, slice(4, 1000, 100, "running") + slice(5, 1000, 100, "running"))));

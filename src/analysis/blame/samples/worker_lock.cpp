@@ -6,6 +6,8 @@
 #include <map>
 
 #include "analysis/facts/observed.h"
+#include "analysis/facts/stack_samples.h"
+#include "classify/frames.h"
 
 namespace stallprof {
 namespace {
@@ -125,6 +127,22 @@ void add(WorkerLock& lock, const std::vector<Maker>& makers) {
   lock.waited += waited;
 }
 
+// `with lock:` of multiprocessing's: a worker of a loader shares it with the others.
+bool isNamedLock(const Trace& trace, StackId stack) {
+  if (stack.none()) return false;
+  const StackSeen& frame = trace.stack(stack);
+  return fitsModule(modulePathOf(trace.text(frame.file)), "multiprocessing/synchronize.py") &&
+         fitsFunction(trace.text(frame.function), "SemLock.__enter__");
+}
+
+void addNamed(WorkerLock& lock, const Trace& trace, const Maker& maker) {
+  eachSample(trace, trace.thread(maker.thread), maker.making.front().begin, maker.making.back().end,
+             [&](const Sample& sample) {
+               if (sample.wait != Wait::kFutex || !isNamedLock(trace, sample.stack->stack)) return;
+               lock.named += lengthIn(maker.waits, {sample.at - sample.weight, sample.at});
+             });
+}
+
 void addSamples(WorkerLock& lock, const Trace& trace, const Maker& maker) {
   const Interval span{maker.making.front().begin, maker.making.back().end};
   divide(trace.thread(maker.thread).slices, span,
@@ -159,6 +177,7 @@ WorkerLock findWorkerLock(const Trace& trace, const std::vector<BatchWork>& work
     if (makers.size() < 2 || seconds(waited) < kNotableWait * seconds(making)) continue;
     add(lock, makers);
     for (const Maker& maker : makers) addSamples(lock, trace, maker);
+    for (const Maker& maker : makers) addNamed(lock, trace, maker);
   }
   return lock;
 }

@@ -102,6 +102,12 @@ bool opens(const SourceLine& hot) {
   return isOneOf(kOpeners, ModulePath{hot.file.raw(), false}, hot.function.raw());
 }
 
+// It works at nothing: it waits for its turn, or has just got it.
+bool locks(const SourceLine& hot) {
+  const ModulePath module = modulePathOf(hot.file.raw());
+  return fitsModule(module, "multiprocessing/synchronize.py") || fitsModule(module, "threading.py");
+}
+
 // Of these samples those that list directories.
 double listing(const Evidence& e, const HotQuery& query) {
   double samples = 0;
@@ -155,7 +161,7 @@ struct Slow {
 Maybe<Slow> slowest(const Evidence& e, const HotQuery& query, const SampleSum& all) {
   const Maybe<HotFunction> op = hottest(e, query);
   // What runs in a loader's own next() has no Python frame.
-  if (!op || 2 * op->handing > op->samples) return {};
+  if (!op || 2 * op->handing > op->samples || locks(op->hot)) return {};
   if (const Share listed = shareOf(listing(e, query), all); listed.low > kMuchOfCpu)
     return Slow{*op, listed, true, {}};
   if (const Share share = shareOf(op->samples, all); share.low > kMuchOfCpu)

@@ -21,8 +21,12 @@ Maybe<Finding> workerLock(const Evidence& e) {
   const double waits = seconds(lock.waited) / seconds(lock.making);
   addEvidence(f, "{} wait for a lock {} of the time in which they make batches",
               {countWord(e.workers(), "worker"), ratioWord(waits)}, ratioWord(waits));
-  addEvidence(f, "all of them at once {} of the time: one holds it",
-              {ratioWord(seconds(lock.every) / seconds(lock.watched))});
+  if (lock.exclude())
+    addEvidence(f, "all of them at once {} of the time: one holds it",
+                {ratioWord(seconds(lock.every) / seconds(lock.watched))});
+  if (2 * lock.named >= lock.waited)
+    addEvidence(f, "{} of these waits are in a lock of multiprocessing",
+                {ratioWord(seconds(lock.named) / seconds(lock.waited))});
   addEvidence(f, "the lock is held {} of {} per step",
               {timeWord(e.locked() * e.perStep), timeWord(e.perStep)}, ratioWord(e.locked()));
   if (const auto line =
@@ -44,7 +48,8 @@ extern const FindingDefinition kWorkerLock(
   most of their work while they hold it. However many there are, one works at a time.)",
      .rule =
          R"(by samples, workers wait in locks while no other thread of their process works. They
-  exclude each other: by chance all would wait at once four times as often as they do. While a
+  exclude each other: by chance all would wait at once four times as often as they do; or half of
+  these waits are in `with lock:` of a multiprocessing lock. While a
   worker waits, another holds the lock; that time is over 5 % of the window, and the trainer waits
   as long for data. The pipeline model lets no step be shorter than it.)",
      .fixes = R"(- One file handle, connection or copy for each worker, opened in worker_init_fn.
